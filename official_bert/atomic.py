@@ -58,7 +58,7 @@ def atomic_folder(
 
 
 def check_free(path: pathlib.Path, *, overwrite: bool) -> None:
-    """Raises InputError if `path` is there already (an empty folder is free) and may not be lost."""
+    """Raises InputError if `path` holds anything and may not be overwritten."""
     if overwrite or not path.exists():
         return
     if not path.is_dir() or any(path.iterdir()):
