@@ -13,7 +13,8 @@ def _apply(rate, seed, inputs=None):
 
 def test_keeps_the_expected_share_and_the_mean():
     output, _ = _apply(0.1, [1, 2])
-    assert set(np.unique(output)) == {np.float32(0.0), np.float32(1 / 0.9)}
+    # The share is a multiple of 2^-16: 6554 / 65536 for 0.1.
+    assert set(np.unique(output)) == {np.float32(0.0), np.float32(65536 / (65536 - 6554))}
     # 200,000 draws: the standard error of the share is 0.0007.
     assert abs((output == 0).mean() - 0.1) < 0.004
     assert abs(output.mean() - 1.0) < 0.004
