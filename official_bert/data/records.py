@@ -1,0 +1,170 @@
+"""The features of every TFRecord kind, in one place: name, dtype, length, the model's name.
+
+The names on disk follow google-research/bert and the Model Garden, so that files go both ways. The
+model's names differ (`input_ids` is `input_word_ids` to the model); `rename` changes them once.
+
+Lengths are named: S tokens of the record, P masked positions, N packed sequences, C choices,
+"1" one number, "C*S" tokens of all choices in a row. Records are stored without padding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+from official_bert.errors import InputError
+
+Value = TypeVar("Value")
+
+
+@dataclasses.dataclass(frozen=True)
+class Feature:
+    """One feature of a record.
+
+    Attributes:
+        name: the name on disk.
+        dtype: "int64" or "float32", as tf.train.Example stores it.
+        length: "S", "P", "N", "C*S" or "1".
+        model_name: the name that the model (or the loss) knows it by.
+        alias: a second name on disk under which other programs write the same thing.
+        required: false for a feature that only some records of the kind have.
+    """
+
+    name: str
+    dtype: str
+    length: str
+    model_name: str
+    alias: str = ""
+    required: bool = True
+
+
+def _integers(name: str, length: str, model_name: str = "", **further: Any) -> Feature:
+    return Feature(name, "int64", length, model_name or name, **further)
+
+
+def _optional(name: str, length: str, dtype: str = "int64") -> Feature:
+    return Feature(name, dtype, length, name, required=False)
+
+
+_INPUT_IDS = _integers("input_ids", "S", "input_word_ids", alias="input_word_ids")
+_INPUT_MASK = _integers("input_mask", "S")
+_SEGMENT_IDS = _integers("segment_ids", "S", "input_type_ids", alias="input_type_ids")
+_INPUTS = (_INPUT_IDS, _INPUT_MASK, _SEGMENT_IDS)
+
+RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
+    # The masked_lm features are absent where masks are made at training time and where there are
+    # none (left to right); next_sentence_labels where there are no pairs; the last three where
+    # sequences are not packed.
+    "pretraining": (
+        *_INPUTS,
+        _optional("masked_lm_positions", "P"),
+        _optional("masked_lm_ids", "P"),
+        _optional("masked_lm_weights", "P", "float32"),
+        _optional("next_sentence_labels", "N"),
+        _optional("position_ids", "S"),
+        _optional("pack_ids", "S"),
+        _optional("cls_positions", "N"),
+    ),
+    "sentence_prediction": (
+        *_INPUTS,
+        _optional("label_ids", "1"),
+        _integers("example_id", "1"),
+    ),
+    "question_answering": (
+        _integers("unique_ids", "1"),
+        *_INPUTS,
+        _integers("paragraph_mask", "S"),
+        _integers("class_index", "1"),
+        _optional("start_positions", "1"),
+        _optional("end_positions", "1"),
+        _optional("is_impossible", "1"),
+        _integers("example_index", "1"),
+        _integers("token_starts", "S"),
+        _integers("token_limits", "S"),
+        _integers("max_context_mask", "S"),
+    ),
+    "tagging": (
+        *_INPUTS,
+        _integers("label_ids", "S"),
+        _integers("sentence_id", "1"),
+        _integers("sub_sentence_id", "1"),
+        _integers("word_ids", "S"),
+    ),
+    "multiple_choice": (
+        _integers("input_ids", "C*S", "input_word_ids"),
+        _integers("input_mask", "C*S"),
+        _integers("segment_ids", "C*S", "input_type_ids"),
+        _integers("num_choices", "1"),
+        _optional("label_ids", "1"),
+        _integers("example_id", "1"),
+    ),
+}
+
+
+def features(kind: str, *, regression: bool = False) -> tuple[Feature, ...]:
+    """The features of a record kind; `regression` makes the label of a sentence a float.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    if kind not in RECORD_KINDS:
+        raise InputError(f"record kind {kind!r} is not one of {sorted(RECORD_KINDS)}")
+    if not regression:
+        return RECORD_KINDS[kind]
+    return tuple(
+        dataclasses.replace(feature, dtype="float32") if feature.name == "label_ids" else feature
+        for feature in RECORD_KINDS[kind]
+    )
+
+
+def present_features(
+    kind: str, names: Collection[str], *, regression: bool = False
+) -> dict[str, Feature]:
+    """Which features a record has, by their name on disk.
+
+    Args:
+        kind: a key of `RECORD_KINDS`.
+        names: the names in a record, for example {"input_word_ids", "input_mask", …}.
+        regression: see `features`.
+
+    Returns:
+        name on disk (the alias where the record has that one) -> feature. Names that the kind does
+        not know are left out.
+
+    Raises:
+        InputError: a required feature is missing.
+    """
+    found = {}
+    for feature in features(kind, regression=regression):
+        if feature.name in names:
+            found[feature.name] = feature
+        elif feature.alias and feature.alias in names:
+            found[feature.alias] = feature
+        elif feature.required:
+            either = f"{feature.name!r}" + (f" (or {feature.alias!r})" if feature.alias else "")
+            raise InputError(f"a {kind} record lacks the feature {either}; it has {sorted(names)}")
+    return found
+
+
+def parsing_spec(present: Mapping[str, Feature]) -> dict[str, Any]:
+    """A spec for `tf.io.parse_example` that reads padded and unpadded records alike.
+
+    Args:
+        present: from `present_features`.
+
+    Returns:
+        name on disk -> tf.io.RaggedFeature (rows of any length), for single numbers too: a record
+        that lacks one then shows as a row of length 0 instead of an error that names no record.
+    """
+    import tensorflow as tf
+
+    return {
+        name: tf.io.RaggedFeature(tf.as_dtype(feature.dtype), row_splits_dtype=tf.int64)
+        for name, feature in present.items()
+    }
+
+
+def rename(parsed: Mapping[str, Value], present: Mapping[str, Feature]) -> dict[str, Value]:
+    """Names on disk -> the model's names: {"input_ids": x} -> {"input_word_ids": x}."""
+    return {feature.model_name: parsed[name] for name, feature in present.items()}
