@@ -29,6 +29,8 @@ class Feature:
         model_name: the name that the model (or the loss) knows it by.
         alias: a second name on disk under which other programs write the same thing.
         required: false for a feature that only some records of the kind have.
+        below: the name of the size that its values, from 0, stay below: "vocab_size",
+            "type_vocab_size" or "S"; "" for values without a limit.
     """
 
     name: str
@@ -37,19 +39,24 @@ class Feature:
     model_name: str
     alias: str = ""
     required: bool = True
+    below: str = ""
 
 
 def _integers(name: str, length: str, model_name: str = "", **further: Any) -> Feature:
     return Feature(name, "int64", length, model_name or name, **further)
 
 
-def _optional(name: str, length: str, dtype: str = "int64") -> Feature:
-    return Feature(name, dtype, length, name, required=False)
+def _optional(name: str, length: str, dtype: str = "int64", below: str = "") -> Feature:
+    return Feature(name, dtype, length, name, required=False, below=below)
 
 
-_INPUT_IDS = _integers("input_ids", "S", "input_word_ids", alias="input_word_ids")
+_INPUT_IDS = _integers(
+    "input_ids", "S", "input_word_ids", alias="input_word_ids", below="vocab_size"
+)
 _INPUT_MASK = _integers("input_mask", "S")
-_SEGMENT_IDS = _integers("segment_ids", "S", "input_type_ids", alias="input_type_ids")
+_SEGMENT_IDS = _integers(
+    "segment_ids", "S", "input_type_ids", alias="input_type_ids", below="type_vocab_size"
+)
 _INPUTS = (_INPUT_IDS, _INPUT_MASK, _SEGMENT_IDS)
 
 RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
@@ -58,13 +65,13 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
     # sequences are not packed.
     "pretraining": (
         *_INPUTS,
-        _optional("masked_lm_positions", "P"),
-        _optional("masked_lm_ids", "P"),
+        _optional("masked_lm_positions", "P", below="S"),
+        _optional("masked_lm_ids", "P", below="vocab_size"),
         _optional("masked_lm_weights", "P", "float32"),
         _optional("next_sentence_labels", "N"),
-        _optional("position_ids", "S"),
+        _optional("position_ids", "S", below="S"),
         _optional("pack_ids", "S"),
-        _optional("cls_positions", "N"),
+        _optional("cls_positions", "N", below="S"),
     ),
     "sentence_prediction": (
         *_INPUTS,
@@ -92,9 +99,9 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
         _integers("word_ids", "S"),
     ),
     "multiple_choice": (
-        _integers("input_ids", "C*S", "input_word_ids"),
+        _integers("input_ids", "C*S", "input_word_ids", below="vocab_size"),
         _integers("input_mask", "C*S"),
-        _integers("segment_ids", "C*S", "input_type_ids"),
+        _integers("segment_ids", "C*S", "input_type_ids", below="type_vocab_size"),
         _integers("num_choices", "1"),
         _optional("label_ids", "1"),
         _integers("example_id", "1"),
@@ -168,3 +175,8 @@ def parsing_spec(present: Mapping[str, Feature]) -> dict[str, Any]:
 def rename(parsed: Mapping[str, Value], present: Mapping[str, Feature]) -> dict[str, Value]:
     """Names on disk -> the model's names: {"input_ids": x} -> {"input_word_ids": x}."""
     return {feature.model_name: parsed[name] for name, feature in present.items()}
+
+
+def longest(feature: Feature, sizes: Mapping[str, int]) -> int:
+    """The most values that the feature may have in one record, with {"S": max_seq_length, …}."""
+    return 1 if feature.length == "1" else sizes[feature.length]

@@ -1,0 +1,149 @@
+"""TFRecord files -> batches of tensors, in an order that is a function of (seed, epoch) alone.
+
+    training_batches     endless, shuffled anew each epoch; can start at any record, so a run goes on
+                         where it was
+    evaluation_batches   once through, in the order of the files
+    make_parser          serialized records [B] -> the model's inputs, padded
+
+B batch, S sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official_bert.data import records
+
+Parser = Callable[[tf.Tensor], dict[str, tf.Tensor]]
+
+
+def training_batches(
+    paths: Sequence[str],
+    *,
+    num_records: int,
+    batch_size: int,
+    seed: int,
+    shuffle_buffer: int,
+    start_record: int = 0,
+    with_places: bool = False,
+) -> tf.data.Dataset:
+    """Endless batches of serialized records; epochs follow each other without a gap.
+
+    Args:
+        paths: TFRecord files (`.gz` ones are unpacked).
+        num_records: records in all of them.
+        batch_size: records a batch; always full.
+        seed: of the order.
+        shuffle_buffer: records among which the next one is drawn.
+        start_record: how many records the run has had before; they are skipped unparsed.
+        with_places: also give where each record stands.
+
+    Returns:
+        A dataset of string [B]; with places, of (string [B], file names [B], int64 numbers in the
+        file [B]).
+    """
+    first_epoch, offset = divmod(start_record, num_records)
+
+    def epoch_records(epoch: tf.Tensor) -> tf.data.Dataset:
+        files = tf.random.experimental.stateless_shuffle(
+            tf.constant(paths), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
+        )
+        dataset = tf.data.Dataset.from_tensor_slices(files).flat_map(
+            lambda path: _read(path, with_places)
+        )
+        dataset = dataset.shuffle(
+            min(shuffle_buffer, num_records),
+            # Two epochs of one run, or one epoch of two runs, must not share their order.
+            seed=tf.constant(seed * 1_000_003, tf.int64) + epoch,
+            reshuffle_each_iteration=False,
+        )
+        return dataset.skip(tf.where(epoch == first_epoch, offset, 0))
+
+    epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
+    return epochs.flat_map(epoch_records).batch(batch_size, drop_remainder=True)
+
+
+def evaluation_batches(paths: Sequence[str], *, batch_size: int) -> tf.data.Dataset:
+    """Batches of serialized records, each record once, in order; the last batch may be smaller."""
+    dataset = tf.data.Dataset.from_tensor_slices(list(paths))
+    return dataset.flat_map(lambda path: _read(path, with_place=False)).batch(batch_size)
+
+
+def _read(path: tf.Tensor, with_place: bool) -> tf.data.Dataset:
+    compression = tf.where(tf.strings.regex_full_match(path, r".*\.gz"), "GZIP", "")
+    dataset = tf.data.TFRecordDataset(path, compression_type=compression)
+    if not with_place:
+        return dataset
+    places = tf.data.Dataset.from_tensors(path).repeat()
+    return tf.data.Dataset.zip((dataset, places, tf.data.Dataset.counter()))
+
+
+def present_features(kind: str, paths: Sequence[str]) -> dict[str, records.Feature]:
+    """The features of the first record of the first file that has one; see `records`."""
+    for path in paths:
+        for serialized in _read(tf.constant(path), with_place=False).take(1):
+            example = tf.train.Example.FromString(serialized.numpy())
+            return records.present_features(kind, set(example.features.feature))
+    return records.present_features(kind, {f.name for f in records.features(kind)})
+
+
+def make_parser(
+    present: Mapping[str, records.Feature],
+    *,
+    sizes: Mapping[str, int],
+    pad_to_max: bool,
+) -> Parser:
+    """A function from serialized records [B] to int32 and float32 tensors under the model's names.
+
+    Rows are padded with zeros to the longest of the batch, or to `sizes` where shapes must
+    be static (TPU). Single numbers come as [B, 1].
+
+    Args:
+        present: features of these records, from `present_features`.
+        sizes: "S" -> max_seq_length and so on for each length and limit that the features name.
+        pad_to_max: pad to the largest length.
+
+    The function raises tf.errors.InvalidArgumentError for a record that lacks a feature, is too
+    long or has a value out of range; `diagnosis.check_files` then finds out which.
+    """
+    spec = records.parsing_spec(present)
+
+    def parse(serialized: tf.Tensor) -> dict[str, tf.Tensor]:
+        ragged = records.rename(tf.io.parse_example(serialized, spec), present)
+        features = {feature.model_name: feature for feature in present.values()}
+        checks = [
+            check for name, rows in ragged.items() for check in _checks(features[name], rows, sizes)
+        ]
+        with tf.control_dependencies(checks):
+            return {
+                name: _dense(features[name], rows, sizes, pad_to_max)
+                for name, rows in ragged.items()
+            }
+
+    return parse
+
+
+def _checks(
+    feature: records.Feature, rows: tf.RaggedTensor, sizes: Mapping[str, int]
+) -> list[tf.Operation]:
+    lengths = rows.row_lengths()
+    longest = tf.constant(records.longest(feature, sizes), tf.int64)
+    checks: list[Any] = [tf.debugging.assert_less_equal(lengths, longest)]
+    if feature.required:
+        checks.append(tf.debugging.assert_positive(lengths))
+    if feature.below:
+        limit = tf.constant(sizes[feature.below], tf.int64)
+        checks.append(tf.debugging.assert_less(rows.flat_values, limit))
+        checks.append(tf.debugging.assert_non_negative(rows.flat_values))
+    return checks
+
+
+def _dense(
+    feature: records.Feature, rows: tf.RaggedTensor, sizes: Mapping[str, int], pad_to_max: bool
+) -> tf.Tensor:
+    static = pad_to_max or feature.length == "1"
+    tensor = rows.to_tensor(shape=[None, records.longest(feature, sizes)] if static else None)
+    return tf.cast(tensor, tf.float32 if feature.dtype == "float32" else tf.int32)

@@ -1,0 +1,184 @@
+"""One optimizer step, the same on one replica and on many, whole or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.layers.dropout import dropout_seed
+
+Tensors = Mapping[str, tf.Tensor]
+
+
+class Objective(Protocol):
+    """What a task wants of its model: losses and metrics as sums, so that they add up.
+
+    `weights` and `sums` have the same keys; sum / weight over all replicas is the value. `losses`
+    names the keys whose values are added up to the loss.
+    """
+
+    losses: tuple[str, ...]
+
+    def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        """Float32 scalars: what each sum is divided by, known before the model is run."""
+
+    def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
+        """Float32 scalars."""
+
+
+class TrainingModel(tf_keras.Model):
+    """A model with the training step of all tasks, for `compile(optimizer)` and `fit`.
+
+    The loss is the sum over the *global* batch divided by the global weight, so that the gradient
+    does not depend on how many replicas or parts compute it. Gradients are summed over replicas,
+    clipped by their global norm and applied; a step whose loss or gradient is not finite changes
+    neither weights nor moments and is counted.
+
+    Args:
+        model: called on the batch (a dict of tensors), gives a dict of tensors.
+        objective: see `Objective`.
+        seed: of dropout.
+        accumulate_steps: parts in which a batch is computed, one after the other.
+        max_grad_norm: 0 for no clipping.
+    """
+
+    def __init__(
+        self,
+        model: tf_keras.Model,
+        objective: Objective,
+        *,
+        seed: int,
+        accumulate_steps: int,
+        max_grad_norm: float,
+    ):
+        super().__init__(name="training")
+        self.model = model
+        self._objective = objective
+        self._seed = seed
+        self._accumulate_steps = accumulate_steps
+        self._max_grad_norm = max_grad_norm
+        self.global_step = _counter("global_step", 0)
+        self.nonfinite_steps = _counter("nonfinite_steps", 0)
+        self.first_nonfinite_step = _counter("first_nonfinite_step", -1)
+
+    def call(self, inputs: Tensors, training: bool = False) -> Tensors:
+        return self.model(inputs, training=training)
+
+    def train_step(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        replica = tf.distribute.get_replica_context()
+        weights = replica.all_reduce("sum", self._objective.weights(batch))
+        sums, gradients = self._sums_and_gradients(batch, weights)
+        sums, gradients = replica.all_reduce("sum", (sums, gradients))
+        values = {name: tf.math.divide_no_nan(sums[name], weights[name]) for name in sums}
+        loss = tf.add_n([values[name] for name in self._objective.losses])
+
+        if isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer):
+            norm = tf.linalg.global_norm(self.optimizer.get_unscaled_gradients(gradients))
+            # The optimizer itself drops overflowing gradients and lowers the scale.
+            finite = tf.math.is_finite(loss)
+        else:
+            norm = tf.linalg.global_norm(gradients)
+            finite = tf.math.is_finite(loss) & tf.math.is_finite(norm)
+        if self._max_grad_norm > 0:
+            scale = self._max_grad_norm / tf.maximum(norm, self._max_grad_norm)
+            gradients = [gradient * tf.cast(scale, gradient.dtype) for gradient in gradients]
+        self._apply_if(finite, gradients)
+        self._count(finite)
+        used, size = _token_counts(batch)
+        return {
+            "loss": loss,
+            **values,
+            "gradient_norm": norm,
+            "tokens": replica.all_reduce("sum", used),
+            "positions": replica.all_reduce("sum", size),
+        }
+
+    def _sums_and_gradients(
+        self, batch: Tensors, weights: Tensors
+    ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
+        """Sums of the batch on this replica, and the gradient of its share of the global loss."""
+        if self._accumulate_steps == 1:
+            return self._part(batch, weights, tf.constant(0))
+        size = tf.shape(batch["input_word_ids"])[0]
+        sums = {name: tf.zeros(()) for name in weights}
+        gradients = [tf.zeros_like(variable) for variable in self.trainable_variables]
+        for index in tf.range(self._accumulate_steps):
+            start = index * size // self._accumulate_steps
+            limit = (index + 1) * size // self._accumulate_steps
+            part = {name: tensor[start:limit] for name, tensor in batch.items()}
+            part_sums, part_gradients = self._part(part, weights, index)
+            sums = {name: sums[name] + part_sums[name] for name in sums}
+            gradients = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
+        return sums, gradients
+
+    def _part(
+        self, part: Tensors, weights: Tensors, index: tf.Tensor
+    ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
+        replica_id = tf.distribute.get_replica_context().replica_id_in_sync_group
+        seed = tf.stack([tf.constant(self._seed, tf.int64), self.global_step.read_value()])
+        for place in (replica_id, index):
+            seed = tf.random.experimental.stateless_fold_in(seed, place)
+        with tf.GradientTape() as tape, dropout_seed(seed):
+            outputs = self.model(part, training=True)
+            sums = self._objective.sums(outputs, part)
+            loss = tf.add_n(
+                [tf.math.divide_no_nan(sums[k], weights[k]) for k in self._objective.losses]
+            )
+            if isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer):
+                loss = self.optimizer.get_scaled_loss(loss)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        # Dense: the norm of an embedding's gradient is wrong while its rows are listed twice.
+        return sums, [
+            tf.zeros_like(variable) if gradient is None else tf.convert_to_tensor(gradient)
+            for gradient, variable in zip(gradients, self.trainable_variables, strict=True)
+        ]
+
+    def _apply_if(self, finite: tf.Tensor, gradients: list[tf.Tensor]) -> None:
+        """Applies gradients that are already summed over replicas, or leaves all as it was."""
+        variables = self.trainable_variables
+        with tf.init_scope():
+            self.optimizer.build(variables)
+
+        def apply(gradients: list[tf.Tensor]) -> None:
+            self.optimizer.apply_gradients(
+                zip(gradients, variables, strict=True), skip_gradients_aggregation=True
+            )
+
+        if tf.__internal__.distribute.strategy_supports_no_merge_call():
+            tf.cond(finite, lambda: apply(gradients), lambda: None)
+            return
+
+        # A condition may not stand around the merge of the replicas: merge first, then branch.
+        def apply_on_all(strategy: tf.distribute.Strategy, finite, gradients) -> None:
+            tf.cond(
+                strategy.reduce("sum", tf.cast(finite, tf.int32), axis=None)
+                == strategy.num_replicas_in_sync,
+                lambda: strategy.extended.call_for_each_replica(apply, args=(gradients,)),
+                lambda: None,
+            )
+
+        tf.distribute.get_replica_context().merge_call(apply_on_all, args=(finite, gradients))
+
+    def _count(self, finite: tf.Tensor) -> None:
+        first = self.first_nonfinite_step
+        first.assign(tf.where(finite | (first >= 0), first, self.global_step))
+        self.nonfinite_steps.assign_add(tf.cast(~finite, tf.int64))
+        self.global_step.assign_add(1)
+
+
+def _counter(name: str, start: int) -> tf.Variable:
+    return tf.Variable(
+        tf.constant(start, tf.int64),
+        trainable=False,
+        name=name,
+        aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
+    )
+
+
+def _token_counts(batch: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+    """Real tokens and positions of the batch on this replica; float32 scalars."""
+    mask = batch["input_mask"]
+    return tf.cast(tf.reduce_sum(mask), tf.float32), tf.cast(tf.size(mask), tf.float32)
