@@ -1,0 +1,107 @@
+"""Multi-head self-attention (Vaswani et al. 2017, section 3.2) and its mask.
+
+B batch, S sequence, H hidden, N heads, D = H / N head width.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.layers.dense import Dense, affine, build_child
+from official_bert.layers.dropout import Dropout
+
+# exp(-1e9) is exactly 0 in float32, and a row in which every key is masked stays finite: all its
+# scores round to -1e9 and it attends to everything alike.
+_MASKED = -1e9
+
+
+def attention_bias(
+    input_mask: tf.Tensor, pack_ids: tf.Tensor | None = None, causal: bool = False
+) -> tf.Tensor:
+    """What is added to the scores so that a query sees only the keys it may see.
+
+    With input_mask [[1, 1, 0]] the bias is [[[[0, 0, -1e9]]]]: no query sees the third key.
+
+    Args:
+        input_mask: int [B, S], 1 for a token and 0 for padding.
+        pack_ids: int [B, S], the packed sequence a token belongs to; a query sees its own only.
+        causal: whether a query sees no key to its right.
+
+    Returns:
+        float32 [B, 1, 1, S], or [B, 1, S, S] with `pack_ids` or `causal`.
+    """
+    allowed = tf.not_equal(input_mask, 0)[:, None, None, :]  # [B, 1, 1, S]
+    if pack_ids is not None:
+        same = tf.equal(pack_ids[:, :, None], pack_ids[:, None, :])  # [B, S, S]
+        allowed = tf.logical_and(allowed, same[:, None, :, :])
+    if causal:
+        places = tf.range(tf.shape(input_mask)[1])
+        allowed = tf.logical_and(allowed, places[:, None] >= places[None, :])
+    return _MASKED * tf.cast(tf.logical_not(allowed), tf.float32)
+
+
+class SelfAttention(tf_keras.layers.Layer):
+    """softmax(Q Kᵀ / √D + bias) V for each head, then a projection; [B, S, H] -> [B, S, H].
+
+    Args:
+        num_heads: N.
+        dropout: rate of the dropout of the attention probabilities.
+        initializer_range: standard deviation of the kernels' initial values.
+    """
+
+    def __init__(
+        self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
+    ):
+        super().__init__(**kwargs)
+        self._num_heads = num_heads
+        self._dropout_rate = dropout
+        self._initializer_range = initializer_range
+
+    def build(self, input_shape: Any) -> None:
+        width = input_shape[-1]
+        if width % self._num_heads:
+            raise ValueError(f"width {width} is not a multiple of {self._num_heads} heads")
+
+        # Three variables, joined at use: one product of [tokens, H] x [H, 3H] is faster than three,
+        # the copy of the kernels costs little beside it, and LAMB, layer-wise decay and every
+        # foreign checkpoint see query, key and value apart.
+        self.query = Dense(width, initializer_range=self._initializer_range, name="query")
+        self.key = Dense(width, initializer_range=self._initializer_range, name="key")
+        self.value = Dense(width, initializer_range=self._initializer_range, name="value")
+        self.projection = Dense(width, initializer_range=self._initializer_range, name="output")
+        for layer in (self.query, self.key, self.value, self.projection):
+            build_child(layer, input_shape)
+        self.dropout = Dropout(self._dropout_rate, name="dropout")
+        super().build(input_shape)
+
+    def call(self, inputs: tf.Tensor, bias: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        width = inputs.shape[-1]
+        heads, head_width = self._num_heads, width // self._num_heads
+        shape = tf.shape(inputs)
+        kernels = tf.concat([self.query.kernel, self.key.kernel, self.value.kernel], axis=1)
+        biases = tf.concat([self.query.bias, self.key.bias, self.value.bias], axis=0)
+        joined = affine(tf.reshape(inputs, [-1, width]), kernels, biases)  # [B * S, 3 * H]
+        joined = tf.reshape(joined, [-1, shape[1], 3, heads, head_width])
+        query, key, value = tf.unstack(tf.transpose(joined, [2, 0, 3, 1, 4]))  # [B, N, S, D] each
+
+        query = query * (1.0 / math.sqrt(head_width))
+        scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
+        scores = tf.cast(scores, tf.float32) + bias
+        probabilities = tf.cast(tf.nn.softmax(scores), value.dtype)
+        probabilities = self.dropout(probabilities, training=training)
+        context = tf.matmul(probabilities, value)  # [B, N, S, D]
+        context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), shape)  # [B, S, H]
+        context.set_shape(inputs.shape)
+        return self.projection(context)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "num_heads": self._num_heads,
+            "dropout": self._dropout_rate,
+            "initializer_range": self._initializer_range,
+        }

@@ -1,0 +1,89 @@
+"""A matrix product with a bias over the last axis, as one two-dimensional product."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.layers.activations import activation as activation_by_name
+
+
+def initializer(stddev: float) -> tf_keras.initializers.Initializer:
+    """Truncated normal with mean 0 (google-research/bert); a new one for each variable, because
+    two variables that share a Keras initializer would start equal."""
+    return tf_keras.initializers.TruncatedNormal(stddev=stddev)
+
+
+def build_child(layer: tf_keras.layers.Layer, input_shape: Any) -> None:
+    """Creates the variables of `layer` under its own name, without calling it."""
+    if not layer.built:
+        with tf.name_scope(layer.name):
+            layer.build(input_shape)
+
+
+class Dense(tf_keras.layers.Layer):
+    """activation(x @ kernel + bias); [..., I] -> [..., units].
+
+    Flattens the leading axes: one [tokens, I] x [I, units] product is what a BLAS does best, and
+    `tf_keras.layers.Dense` goes through tensordot for the same.
+
+    Args:
+        units: width of the output.
+        activation: a name known to `layers.activations`, or None.
+        initializer_range: standard deviation of the kernel's initial values.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: str | None = None,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ):
+        super().__init__(**kwargs)
+        self._units = units
+        self._activation = activation
+        self._activate = activation_by_name(activation) if activation else None
+        self._initializer_range = initializer_range
+
+    def build(self, input_shape: Any) -> None:
+        width = input_shape[-1]
+        self.kernel = self.add_weight(
+            name="kernel",
+            shape=[width, self._units],
+            initializer=initializer(self._initializer_range),
+        )
+        self.bias = self.add_weight(name="bias", shape=[self._units], initializer="zeros")
+        super().build(input_shape)
+
+    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+        outputs = affine(inputs, self.kernel, self.bias)
+        return self._activate(outputs) if self._activate else outputs
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "units": self._units,
+            "activation": self._activation,
+            "initializer_range": self._initializer_range,
+        }
+
+
+def affine(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
+    """inputs @ kernel + bias over the last axis; [..., I] x [I, O] -> [..., O]."""
+    rows = tf.reshape(inputs, [-1, inputs.shape[-1]])  # [tokens, I]
+    outputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)  # [tokens, O]
+    return with_leading_shape(outputs, inputs)
+
+
+def with_leading_shape(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+    """[tokens, O] -> [..., O] with the leading axes of `like`."""
+    if like.shape.rank == 2:
+        return rows
+    leading = like.shape[:-1]
+    if leading.is_fully_defined() or leading.as_list().count(None) == 1:
+        sizes = [-1 if size is None else size for size in leading]
+        return tf.reshape(rows, [*sizes, rows.shape[-1]])
+    return tf.reshape(rows, tf.concat([tf.shape(like)[:-1], [rows.shape[-1]]], axis=0))

@@ -1,0 +1,129 @@
+"""The BERT encoder as a model (Devlin et al. 2019, section 3).
+
+B batch, S sequence, H hidden, N predicted [CLS] positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.config import BertConfig
+from official_bert.layers.attention import attention_bias
+from official_bert.layers.dense import Dense, build_child
+from official_bert.layers.embeddings import Embeddings
+from official_bert.layers.heads import gather_positions
+from official_bert.layers.transformer import TransformerLayer
+from official_bert.models.inputs import check_inputs
+
+ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+OPTIONAL_ENCODER_INPUTS = ("position_ids", "pack_ids")
+
+
+class BertEncoder(tf_keras.Model):
+    """Token ids -> hidden states.
+
+        encoder = BertEncoder(BertConfig(num_hidden_layers=2))
+        encoder(dict(input_word_ids=…, input_mask=…, input_type_ids=…))   # int32 [B, S] each
+          -> dict(sequence_output [B, S, H], pooled_output [B, H],
+                  encoder_outputs: list of L [B, S, H])
+
+    Optional inputs, int32 [B, S]: `position_ids` (0, 1, 2, … by default) and `pack_ids` (which
+    packed sequence a token belongs to, 0 for padding), which needs `position_ids`.
+
+    The variables exist once the model is made. Their names are fixed and begin with the model's:
+    `bert_encoder/layer_0/attention/query/kernel`. Checkpoints go by the attributes: `embeddings`,
+    `transformer_layers`, `pooler`.
+
+    Args:
+        config: sizes and rates.
+        name: name of the model.
+    """
+
+    def __init__(self, config: BertConfig, name: str = "bert_encoder", **kwargs: Any):
+        super().__init__(name=name, **kwargs)
+        self.config = config
+        self.embeddings = Embeddings(
+            vocab_size=config.vocab_size,
+            embedding_size=config.embedding_width,
+            hidden_size=config.hidden_size,
+            max_positions=config.max_position_embeddings,
+            type_vocab_size=config.type_vocab_size,
+            dropout=config.hidden_dropout_prob,
+            initializer_range=config.initializer_range,
+            layer_norm_eps=config.layer_norm_eps,
+            name="embeddings",
+        )
+        self.transformer_layers = [
+            TransformerLayer(
+                num_heads=config.num_attention_heads,
+                intermediate_size=config.intermediate_size,
+                activation=config.hidden_act,
+                dropout=config.hidden_dropout_prob,
+                attention_dropout=config.attention_probs_dropout_prob,
+                initializer_range=config.initializer_range,
+                layer_norm_eps=config.layer_norm_eps,
+                name=f"layer_{index}",
+            )
+            for index in range(1 if config.share_layers else config.num_hidden_layers)
+        ]
+        self.pooler = (
+            Dense(config.hidden_size, "tanh", config.initializer_range, name="pooler")
+            if config.use_pooler
+            else None
+        )
+        self.built = False
+        self.build()
+
+    def build(self, input_shape: Any = None) -> None:
+        """Creates the variables; their shapes follow from the config alone."""
+        if self.built:
+            return
+        with tf.name_scope(self.name):
+            build_child(self.embeddings, [None, None])
+            for layer in (*self.transformer_layers, *filter(None, [self.pooler])):
+                build_child(layer, [None, None, self.config.hidden_size])
+        self.built = True
+        # What the model reads when it is saved before its first call.
+        self._set_save_spec(
+            {key: tf.TensorSpec([None, None], tf.int32, name=key) for key in ENCODER_INPUTS}
+        )
+
+    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> dict[str, Any]:
+        inputs = check_inputs(
+            inputs, ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS, self.config.max_position_embeddings
+        )
+        states = self.embeddings(
+            inputs["input_word_ids"],
+            inputs["input_type_ids"],
+            inputs.get("position_ids"),
+            training=training,
+        )
+        bias = attention_bias(
+            inputs["input_mask"], inputs.get("pack_ids"), self.config.attention == "causal"
+        )
+        encoder_outputs = []
+        for index in range(self.config.num_hidden_layers):
+            layer = self.transformer_layers[0 if self.config.share_layers else index]
+            states = layer(states, bias, training=training)
+            encoder_outputs.append(states)
+        outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
+        if self.pooler is not None:
+            outputs["pooled_output"] = self.pooler(states[:, 0])  # [B, H]
+        return outputs
+
+    def pool(self, sequence_output: tf.Tensor, cls_positions: tf.Tensor) -> tf.Tensor:
+        """The pooled output of each packed sequence; [B, S, H] and int [B, N] -> [B, N, H]."""
+        if self.pooler is None:
+            raise ValueError("this encoder has no pooler (use_pooler is false)")
+        return self.pooler(gather_positions(sequence_output, cls_positions))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"name": self.name, "config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> BertEncoder:
+        return cls(**{**config, "config": BertConfig.from_dict(config["config"])})

@@ -1,0 +1,167 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from official_bert import BertEncoder
+from official_bert.errors import InputError
+from tests.models.tiny import TINY, inputs
+
+
+def test_shapes_names_and_order_of_the_variables():
+    encoder = BertEncoder(TINY.replace(num_hidden_layers=1))
+    assert [variable.name for variable in encoder.trainable_variables] == [
+        "bert_encoder/embeddings/word_embeddings:0",
+        "bert_encoder/embeddings/position_embeddings:0",
+        "bert_encoder/embeddings/type_embeddings:0",
+        "bert_encoder/embeddings/layer_norm/gamma:0",
+        "bert_encoder/embeddings/layer_norm/beta:0",
+        *(
+            f"bert_encoder/layer_0/attention/{part}/{variable}:0"
+            for part in ("query", "key", "value", "output")
+            for variable in ("kernel", "bias")
+        ),
+        "bert_encoder/layer_0/attention_layer_norm/gamma:0",
+        "bert_encoder/layer_0/attention_layer_norm/beta:0",
+        "bert_encoder/layer_0/intermediate/kernel:0",
+        "bert_encoder/layer_0/intermediate/bias:0",
+        "bert_encoder/layer_0/output/kernel:0",
+        "bert_encoder/layer_0/output/bias:0",
+        "bert_encoder/layer_0/output_layer_norm/gamma:0",
+        "bert_encoder/layer_0/output_layer_norm/beta:0",
+        "bert_encoder/pooler/kernel:0",
+        "bert_encoder/pooler/bias:0",
+    ]
+    outputs = encoder(inputs(5, 3))
+    assert outputs["sequence_output"].shape == [2, 5, 16]
+    assert outputs["pooled_output"].shape == [2, 16]
+    assert [states.shape for states in outputs["encoder_outputs"]] == [[2, 5, 16]]
+
+
+def test_initial_values_are_truncated_normal_and_differ_between_variables():
+    encoder = BertEncoder(TINY.replace(initializer_range=0.02, vocab_size=2000, hidden_size=128))
+    words = encoder.embeddings.word_embeddings.numpy()
+    # Cut at two standard deviations, which leaves 0.88 of the standard deviation.
+    assert np.abs(words).max() <= 0.04
+    assert abs(words.std() - 0.0176) < 0.0002
+    attention = encoder.transformer_layers[0].attention
+    assert not np.allclose(attention.query.kernel, attention.key.kernel)
+    assert not np.allclose(
+        attention.query.kernel[0], encoder.transformer_layers[1].attention.query.kernel[0]
+    )
+    np.testing.assert_array_equal(attention.query.bias, np.zeros(128))
+
+
+def test_padding_changes_nothing_and_a_wholly_masked_row_is_finite():
+    encoder = BertEncoder(TINY)
+    batch = inputs(7, 4, 1, width=7)
+    together = encoder(batch)["sequence_output"].numpy()
+    alone = encoder({key: value[1:2, :4] for key, value in batch.items()})["sequence_output"]
+    np.testing.assert_allclose(together[1, :4], alone[0], atol=2e-6)
+    batch["input_mask"] = tf.zeros_like(batch["input_mask"])
+    assert np.isfinite(encoder(batch)["sequence_output"]).all()
+
+
+def test_a_packed_row_equals_its_sequences_one_by_one():
+    encoder = BertEncoder(TINY)
+    first, second = inputs(5, seed=1), inputs(3, seed=2)
+    packed = {
+        key: tf.concat([first[key], second[key], tf.zeros([1, 2], tf.int32)], axis=1)
+        for key in first
+    }
+    packed["position_ids"] = tf.constant([[0, 1, 2, 3, 4, 0, 1, 2, 0, 0]])
+    packed["pack_ids"] = tf.constant([[1, 1, 1, 1, 1, 2, 2, 2, 0, 0]])
+    states = encoder(packed)["sequence_output"]
+    np.testing.assert_allclose(states[:, :5], encoder(first)["sequence_output"], atol=2e-6)
+    np.testing.assert_allclose(states[:, 5:8], encoder(second)["sequence_output"], atol=2e-6)
+    np.testing.assert_allclose(
+        encoder.pool(states, tf.constant([[0, 5]]))[0, 1],
+        encoder(second)["pooled_output"][0],
+        atol=2e-6,
+    )
+
+
+def test_causal_attention_sees_nothing_to_the_right():
+    encoder = BertEncoder(TINY.replace(attention="causal"))
+    batch = inputs(8)
+    changed = dict(batch)
+    changed["input_word_ids"] = batch["input_word_ids"] + tf.constant([[0, 0, 0, 0, 0, 1, 1, 1]])
+    before, after = (encoder(given)["sequence_output"].numpy() for given in (batch, changed))
+    np.testing.assert_array_equal(before[:, :5], after[:, :5])
+    assert np.abs(before[:, 5:] - after[:, 5:]).min(axis=-1).max() > 1e-3
+
+
+def test_factorised_embeddings_and_shared_layers():
+    encoder = BertEncoder(TINY.replace(embedding_size=4, share_layers=True, use_pooler=False))
+    assert encoder.embeddings.word_embeddings.shape == [50, 4]
+    assert encoder.embeddings.projection.kernel.shape == [4, 16]
+    assert len(encoder.transformer_layers) == 1
+    outputs = encoder(inputs(4))
+    assert set(outputs) == {"sequence_output", "encoder_outputs"}
+    once, twice = outputs["encoder_outputs"]
+    bias = tf.zeros([1, 1, 1, 4])
+    np.testing.assert_allclose(encoder.transformer_layers[0](once, bias), twice, atol=1e-6)
+
+
+def test_dropout_only_in_training():
+    encoder = BertEncoder(TINY)
+    batch = inputs(6)
+    still = encoder(batch)["sequence_output"]
+    np.testing.assert_array_equal(still, encoder(batch, training=False)["sequence_output"])
+    assert np.abs(encoder(batch, training=True)["sequence_output"] - still).max() > 0.1
+
+
+def test_a_checkpoint_restores_a_new_model_without_a_call(tmp_path):
+    encoder, other = BertEncoder(TINY), BertEncoder(TINY)
+    path = tf.train.Checkpoint(model=encoder).write(str(tmp_path / "ckpt"))
+    tf.train.Checkpoint(model=other).read(path).assert_consumed()
+    for ours, theirs in zip(encoder.variables, other.variables, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    names = {
+        name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
+        for name, _ in tf.train.list_variables(path)
+    }
+    assert "model/transformer_layers/1/attention/query/kernel" in names
+    assert len(names) == len(encoder.variables) + 1  # the object graph
+
+
+@pytest.mark.parametrize("form", ["model", "model.keras"])
+def test_saved_before_the_first_call_and_loaded(tmp_path, form):
+    encoder = BertEncoder(TINY)
+    encoder.save(tmp_path / form)
+    loaded = tf_keras.models.load_model(tmp_path / form)
+    batch = inputs(5, 2)
+    for name in ("sequence_output", "pooled_output"):
+        np.testing.assert_allclose(loaded(batch)[name], encoder(batch)[name], atol=1e-6)
+
+
+def test_config_round_trip():
+    encoder = BertEncoder(TINY, name="reader")
+    again = BertEncoder.from_config(encoder.get_config())
+    assert again.config == TINY
+    assert again.variables[0].name == "reader/embeddings/word_embeddings:0"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input_mask": None}, "missing model input input_mask; given: input_mask, input_type_ids"),
+        ({"segment_ids": tf.zeros([1, 4], tf.int32)}, "unknown model input segment_ids; known: "),
+        (
+            {"input_word_ids": tf.zeros([4], tf.int32)},
+            r"input_word_ids must have 2 axes, got shape \(4,",
+        ),
+        ({"pack_ids": tf.zeros([1, 4], tf.int32)}, "pack_ids needs position_ids"),
+    ],
+)
+def test_wrong_inputs(change, message):
+    with pytest.raises(InputError, match=message):
+        BertEncoder(TINY)({**inputs(4), **change})
+
+
+def test_too_long_a_sequence_and_no_dict():
+    encoder = BertEncoder(TINY)
+    with pytest.raises(InputError, match="sequence length of 25, above max_position_embeddings 24"):
+        encoder(inputs(25))
+    with pytest.raises(InputError, match="called on a dict with the keys input_word_ids, "):
+        encoder(tf.zeros([1, 4], tf.int32))
