@@ -1,0 +1,191 @@
+"""The one tokenizer: text to word-piece ids in TensorFlow ops, equal to google-research/bert's."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import pathlib
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as text
+
+from official_bert.text import normalization, tokenizer_config
+from official_bert.text.normalizer_model import build_normalizer_model
+from official_bert.text.tokenizer_config import TokenizerConfig
+from official_bert.text.vocab import Vocab
+from official_bert.text.wordpiece import WordPieces
+
+# Stands for an invalid byte until the normalizer drops it, as it drops every control character; one
+# byte for one, so that offsets hold.
+_INVALID = "\x01"
+_SURROGATES = r"\x{D800}-\x{DFFF}"  # RE2 takes them for characters, UTF-8 does not
+
+
+class BertTokenizer(tf.Module):
+    """Word-piece ids of strings, by the rule that published BERT checkpoints were trained with.
+
+        tokenizer = BertTokenizer(Vocab.from_file("vocab.txt"), lower_case=True)
+        tokenizer.tokenize(["Paris, 1990s"])  # <tf.RaggedTensor [[3000, 1010, 4134]]>
+        tokenizer.tokenize_with_offsets(["Paris, 1990s"])
+        # ids [[3000, 1010, 4134]], starts [[0, 5, 7]], limits [[5, 6, 12]]
+
+    It is made of TensorFlow ops alone, so that the same graph runs in data preparation, training
+    and an exported SavedModel; that needs tensorflow_text to be imported and nothing else.
+
+    Attributes:
+      vocab: the vocabulary, with the added tokens.
+      tokenizer_config: the settings.
+      vocab_asset: vocab.txt, which an export takes along among its assets.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        lower_case: bool = True,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+        keep_special_tokens: bool = False,
+        *,
+        added_tokens: Sequence[str] = (),
+        model_max_length: int | None = None,
+    ) -> None:
+        """Makes a tokenizer; see `TokenizerConfig` for what the settings mean."""
+        super().__init__(name="bert_tokenizer")
+        self.vocab = vocab.with_added_tokens(added_tokens)
+        self.tokenizer_config = TokenizerConfig(
+            lower_case=lower_case,
+            strip_accents=strip_accents,
+            tokenize_chinese_chars=tokenize_chinese_chars,
+            keep_special_tokens=keep_special_tokens,
+            model_max_length=model_max_length,
+            added_tokens=tuple(added_tokens),
+        )
+        self._normalizer = text.FastBertNormalizer(
+            model_buffer=_normalizer_model(
+                lower_case,
+                lower_case if strip_accents is None else strip_accents,
+                tokenize_chinese_chars,
+            )
+        )
+        self._word_pieces = WordPieces(self.vocab, split_cjk=tokenize_chinese_chars)
+        self._vocab_folder = tempfile.TemporaryDirectory(prefix="bert_vocab_")
+        vocab_path = pathlib.Path(self._vocab_folder.name) / tokenizer_config.VOCAB_FILE_NAME
+        self.vocab.save(vocab_path)
+        self.vocab_asset = tf.saved_model.Asset(str(vocab_path))
+
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike[str]) -> BertTokenizer:
+        """Reads vocab.txt and tokenizer_config.json, as `save` and Hugging Face write them.
+
+        Raises:
+          InputError: a file is missing or not what it should be.
+        """
+        vocab, config = tokenizer_config.load(folder)
+        settings = dataclasses.asdict(config)
+        return cls(vocab, **settings)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes vocab.txt and tokenizer_config.json into `folder`, which is made if need be."""
+        tokenizer_config.save(folder, self.vocab, self.tokenizer_config)
+
+    def config(self) -> dict[str, Any]:
+        """The settings by name, as the constructor takes them."""
+        return dataclasses.asdict(self.tokenizer_config)
+
+    def tokenize(self, strings: Any) -> tf.Tensor | tf.RaggedTensor:
+        """The ids of the word pieces.
+
+        Args:
+          strings: string of any shape, dense or ragged, or what makes one (a str, a list).
+
+        Returns:
+          int32, with one ragged dimension more than `strings`: [B] -> [B, (tokens)]; a scalar gives
+          a vector [tokens].
+        """
+        return _over_last_dimension(self.tokenize_batch, strings)
+
+    def tokenize_with_offsets(self, strings: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The ids of the word pieces and where they stand in `strings`.
+
+        Args:
+          strings: as for `tokenize`.
+
+        Returns:
+          ids, starts and limits, each int32 and shaped as by `tokenize`: starts and limits count
+          bytes of the string that was given, limits are exclusive. Accents and other characters
+          that the tokenizer drops belong to the piece before them.
+        """
+        return _over_last_dimension(self.tokenize_batch_with_offsets, strings)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def tokenize_batch(self, strings: tf.Tensor) -> tf.RaggedTensor:
+        """`tokenize` for strings [B]; an exported tokenizer has it."""
+        normalized = self._normalizer.normalize(self._repair(strings))
+        return self._word_pieces.lookup(normalized)[0]
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def tokenize_batch_with_offsets(
+        self, strings: tf.Tensor
+    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
+        """`tokenize_with_offsets` for strings [B]; an exported tokenizer has it."""
+        normalized, sources = self._normalizer.normalize_with_offsets(self._repair(strings))
+        ids, starts, limits = self._word_pieces.lookup(normalized)
+        first_byte = tf.gather(sources.row_starts(), ids.value_rowids())
+
+        def to_source(offsets: tf.RaggedTensor) -> tf.RaggedTensor:
+            places = first_byte + tf.cast(offsets.values, tf.int64)
+            return offsets.with_values(tf.cast(tf.gather(sources.values, places), tf.int32))
+
+        return ids, to_source(starts), to_source(limits)
+
+    def _repair(self, strings: tf.Tensor) -> tf.Tensor:
+        """What the normalizer cannot see from one code point: invalid bytes and the final sigma.
+
+        Every change is byte for byte: offsets stay.
+        """
+        lower_case = self.tokenizer_config.lower_case
+        plain = f"(?s)[^{_SURROGATES}{'Σ' if lower_case else ''}]*"
+        is_plain = tf.strings.regex_full_match(strings, plain)
+
+        def repair_some() -> tf.Tensor:
+            places = tf.where(~is_plain)  # [n, 1]
+            some = text.coerce_to_structurally_valid_utf8(tf.gather_nd(strings, places), _INVALID)
+            if lower_case:
+                pattern = normalization.final_sigma_pattern()
+                some = tf.strings.regex_replace(some, pattern, r"\1ς\2")
+            return tf.tensor_scatter_nd_update(strings, places, some)
+
+        return tf.cond(tf.reduce_all(is_plain), lambda: strings, repair_some)
+
+
+@functools.cache
+def _normalizer_model(lower_case: bool, strip_accents: bool, split_cjk: bool) -> tf.Tensor:
+    del split_cjk
+    mapping = normalization.normalization_map(lower_case=lower_case, strip_accents=strip_accents)
+    with tf.init_scope():
+        return tf.constant(np.frombuffer(build_normalizer_model(mapping), np.uint8))
+
+
+def _over_last_dimension(function: Any, strings: Any) -> Any:
+    """Calls `function`, which takes strings [B], on strings of any rank."""
+    if not isinstance(strings, tf.RaggedTensor):
+        strings = tf.convert_to_tensor(strings, tf.string)
+    rank = strings.shape.rank
+    if rank is None:
+        raise ValueError("strings must have a known rank")
+    if rank == 1:
+        return function(strings)
+    if rank == 0:
+        return tf.nest.map_structure(
+            lambda ragged: ragged.values, function(strings[tf.newaxis]), expand_composites=False
+        )
+    if not isinstance(strings, tf.RaggedTensor):
+        strings = tf.RaggedTensor.from_tensor(strings, ragged_rank=rank - 1)
+    return tf.nest.map_structure(
+        strings.with_flat_values, function(strings.flat_values), expand_composites=False
+    )

@@ -1,0 +1,169 @@
+"""tokenizer_config.json: a tokenizer's settings under the keys that Hugging Face gives them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+from typing import Any
+
+from official_bert.atomic import atomic_file
+from official_bert.errors import InputError
+from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
+
+FILE_NAME = "tokenizer_config.json"
+VOCAB_FILE_NAME = "vocab.txt"
+# Hugging Face writes int(1e30) for "no limit".
+_NO_LIMIT = 10**9
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerConfig:
+    """The settings of a BertTokenizer.
+
+    Attributes:
+      lower_case: lower-case the text, as for an uncased vocabulary (do_lower_case).
+      strip_accents: drop the accents; None: just where lower_case is true.
+      tokenize_chinese_chars: make each CJK character a word of its own.
+      keep_special_tokens: match the special, [unusedN] and added tokens in the text before anything
+        else and keep them whole; the contrary of Hugging Face's split_special_tokens.
+      model_max_length: how many tokens the model takes; None: not known.
+      added_tokens: what a user added to the vocabulary.
+    """
+
+    lower_case: bool = True
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: bool = True
+    keep_special_tokens: bool = False
+    model_max_length: int | None = None
+    added_tokens: tuple[str, ...] = ()
+
+
+def load(folder: str | os.PathLike[str]) -> tuple[Vocab, TokenizerConfig]:
+    """Reads vocab.txt and tokenizer_config.json of `folder`, ours or Hugging Face's.
+
+    Added tokens whose ids come after vocab.txt, as Hugging Face stores them, are added to the
+    vocabulary.
+
+    Raises:
+      InputError: a file is missing or not what it should be; an id of an added token does not agree
+        with the vocabulary.
+    """
+    path = pathlib.Path(folder) / FILE_NAME
+    fields = _read(path)
+    config = TokenizerConfig(
+        lower_case=_typed(path, fields, "do_lower_case", bool, True),
+        strip_accents=_typed(path, fields, "strip_accents", bool, None),
+        tokenize_chinese_chars=_typed(path, fields, "tokenize_chinese_chars", bool, True),
+        # Absent: plain text stays plain, as in google-research/bert.
+        keep_special_tokens=not _typed(path, fields, "split_special_tokens", bool, True),
+        model_max_length=_max_length(path, fields),
+    )
+    special_tokens = {
+        role: _content(path, role, fields[role])
+        for role in SPECIAL_TOKENS
+        if fields.get(role) is not None
+    }
+    vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_FILE_NAME, special_tokens)
+    return _with_added_tokens(path, fields, vocab, config)
+
+
+def save(folder: str | os.PathLike[str], vocab: Vocab, config: TokenizerConfig) -> None:
+    """Writes vocab.txt and tokenizer_config.json into `folder`."""
+    path = pathlib.Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    vocab.save(path / VOCAB_FILE_NAME)
+    with atomic_file(path / FILE_NAME) as file:
+        json.dump(to_json(vocab, config), file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def to_json(vocab: Vocab, config: TokenizerConfig) -> dict[str, Any]:
+    """The fields of tokenizer_config.json."""
+    kept = [*vocab.special_tokens.values(), *config.added_tokens]
+    return {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": config.lower_case,
+        "strip_accents": config.strip_accents,
+        "tokenize_chinese_chars": config.tokenize_chinese_chars,
+        "split_special_tokens": not config.keep_special_tokens,
+        "model_max_length": config.model_max_length,
+        **vocab.special_tokens,
+        "added_tokens_decoder": {
+            str(id_): {
+                "content": token,
+                "lstrip": False,
+                "normalized": False,
+                "rstrip": False,
+                "single_word": False,
+                "special": token not in config.added_tokens,
+            }
+            for id_, token in sorted((vocab.id_of(token), token) for token in dict.fromkeys(kept))
+        },
+    }
+
+
+def _read(path: pathlib.Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot read it: {error.strerror}; vocab.txt alone does not say whether the "
+            'text is lower-cased: write {"do_lower_case": true} or false into it'
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise InputError(f"{path}: must hold a JSON object, not {fields!r}")
+    return fields
+
+
+def _typed(path: pathlib.Path, fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:
+    value = fields.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, kind):
+        raise InputError(f"{path}: {name} must be {kind.__name__}, not {value!r}")
+    return value
+
+
+def _max_length(path: pathlib.Path, fields: dict[str, Any]) -> int | None:
+    value = fields.get("model_max_length")
+    if value is None:
+        return None
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{path}: model_max_length must be a number from 1, not {value!r}")
+    return None if value > _NO_LIMIT else int(value)
+
+
+def _content(path: pathlib.Path, name: str, value: Any) -> str:
+    """A token, which Hugging Face writes as a string or as an object with flags."""
+    if isinstance(value, dict):
+        value = value.get("content")
+    if not isinstance(value, str):
+        raise InputError(f"{path}: {name} must be a token, not {value!r}")
+    return value
+
+
+def _with_added_tokens(
+    path: pathlib.Path, fields: dict[str, Any], vocab: Vocab, config: TokenizerConfig
+) -> tuple[Vocab, TokenizerConfig]:
+    decoder = _typed(path, fields, "added_tokens_decoder", dict, {})
+    special = set(vocab.special_tokens.values())
+    try:
+        by_id = {int(id_): _content(path, f"token {id_}", v) for id_, v in decoder.items()}
+    except ValueError as error:
+        raise InputError(f"{path}: added_tokens_decoder: ids must be numbers: {error}") from error
+    extra = _typed(path, fields, "additional_special_tokens", list, [])
+    contents = [_content(path, "additional_special_tokens", value) for value in extra]
+    added = [by_id[id_] for id_ in sorted(by_id)] + contents
+    added = [token for token in dict.fromkeys(added) if token not in special]
+    vocab = vocab.with_added_tokens(added)
+    for id_, token in by_id.items():
+        if vocab.id_of(token) != id_:
+            raise InputError(
+                f"{path}: added_tokens_decoder gives {token!r} the id {id_}, the vocabulary has it "
+                f"as {vocab.id_of(token)}: the two files do not belong together"
+            )
+    return vocab, dataclasses.replace(config, added_tokens=tuple(added))
