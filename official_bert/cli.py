@@ -6,7 +6,9 @@ A command module defines its absl flags at the top, imports TensorFlow only insi
 
 from __future__ import annotations
 
+import logging as python_logging
 import os
+import pathlib
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -18,6 +20,7 @@ from official_bert.errors import InputError
 INPUT_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
 _HELP_ARGUMENTS = ("--help", "-help", "-h", "--helpshort")
+_PROJECT_ROOT = str(pathlib.Path(__file__).resolve().parent.parent)
 
 
 def run(main: Callable[[], None]) -> NoReturn:
@@ -27,7 +30,7 @@ def run(main: Callable[[], None]) -> NoReturn:
     130 after Ctrl-C; 1 with a full traceback for everything else, which is a fault of ours.
     """
     # TensorFlow's start-up notices say nothing to a user; a level that the user set is kept.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if any(argument in _HELP_ARGUMENTS for argument in sys.argv[1:]):
         print(_help())
         sys.exit(0)
@@ -35,9 +38,7 @@ def run(main: Callable[[], None]) -> NoReturn:
         positional = flags.FLAGS(sys.argv)[1:]
         if positional:
             _fail(f"unexpected argument {positional[0]!r}: flags are written --name=value")
-        logging.use_absl_handler()
-        logging.set_verbosity(logging.INFO)
-        logging.set_stderrthreshold(logging.INFO)
+        _set_up_logging()
         main()
     except (InputError, flags.Error) as error:
         _fail(str(error))
@@ -49,6 +50,24 @@ def run(main: Callable[[], None]) -> NoReturn:
         # nowhere keeps the interpreter from reporting the same pipe again while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
+
+
+def _set_up_logging() -> None:
+    """Time and message on stderr: all that this project says, only the warnings of libraries."""
+    logging.use_absl_handler()
+    logging.set_verbosity(logging.INFO)
+    logging.set_stderrthreshold(logging.INFO)
+    handler = logging.get_absl_handler()
+    handler.setFormatter(python_logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    handler.addFilter(
+        lambda record: (
+            record.levelno >= python_logging.WARNING
+            or (
+                record.pathname.startswith(_PROJECT_ROOT)
+                and "site-packages" not in record.pathname[len(_PROJECT_ROOT) :]
+            )
+        )
+    )
 
 
 def _help() -> str:

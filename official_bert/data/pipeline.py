@@ -1,9 +1,8 @@
 """TFRecord files -> batches of tensors, in an order that is a function of (seed, epoch) alone.
 
-    training_batches     endless, shuffled anew each epoch; can start at any record, so a run goes on
-                         where it was
-    evaluation_batches   once through, in the order of the files
-    make_parser          serialized records [B] -> the model's inputs, padded
+    training_batches    endless, shuffled anew each epoch; can start at any record
+    evaluation_batches  once through, in the order of the files
+    make_parser         serialized records [B] -> the model's inputs, padded
 
 B batch, S sequence.
 """
@@ -48,6 +47,8 @@ def training_batches(
     first_epoch, offset = divmod(start_record, num_records)
 
     def epoch_records(epoch: tf.Tensor) -> tf.data.Dataset:
+        # In this function's graph only: else the order would depend on the global seed as well.
+        tf.random.set_seed(1)
         files = tf.random.experimental.stateless_shuffle(
             tf.constant(paths), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
         )
@@ -60,7 +61,7 @@ def training_batches(
             seed=tf.constant(seed * 1_000_003, tf.int64) + epoch,
             reshuffle_each_iteration=False,
         )
-        return dataset.skip(tf.where(epoch == first_epoch, offset, 0))
+        return dataset.skip(tf.constant(offset, tf.int64) * tf.cast(epoch == first_epoch, tf.int64))
 
     epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
     return epochs.flat_map(epoch_records).batch(batch_size, drop_remainder=True)

@@ -17,10 +17,12 @@ class Objective(Protocol):
     """What a task wants of its model: losses and metrics as sums, so that they add up.
 
     `weights` and `sums` have the same keys; sum / weight over all replicas is the value. `losses`
-    names the keys whose values are added up to the loss.
+    names the keys whose values are added up to the loss, `model_inputs` the entries of a batch that
+    the model is called on.
     """
 
     losses: tuple[str, ...]
+    model_inputs: tuple[str, ...]
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         """Float32 scalars: what each sum is divided by, known before the model is run."""
@@ -38,7 +40,7 @@ class TrainingModel(tf_keras.Model):
     neither weights nor moments and is counted.
 
     Args:
-        model: called on the batch (a dict of tensors), gives a dict of tensors.
+        model: called on the `model_inputs` of a batch, gives a dict of tensors.
         objective: see `Objective`.
         seed: of dropout.
         accumulate_steps: parts in which a batch is computed, one after the other.
@@ -122,7 +124,7 @@ class TrainingModel(tf_keras.Model):
         for place in (replica_id, index):
             seed = tf.random.experimental.stateless_fold_in(seed, place)
         with tf.GradientTape() as tape, dropout_seed(seed):
-            outputs = self.model(part, training=True)
+            outputs = self.model(select_inputs(self._objective, part), training=True)
             sums = self._objective.sums(outputs, part)
             loss = tf.add_n(
                 [tf.math.divide_no_nan(sums[k], weights[k]) for k in self._objective.losses]
@@ -167,6 +169,11 @@ class TrainingModel(tf_keras.Model):
         first.assign(tf.where(finite | (first >= 0), first, self.global_step))
         self.nonfinite_steps.assign_add(tf.cast(~finite, tf.int64))
         self.global_step.assign_add(1)
+
+
+def select_inputs(objective: Objective, batch: Tensors) -> dict[str, tf.Tensor]:
+    """The entries of a batch that the model is called on; labels and the like stay behind."""
+    return {name: batch[name] for name in objective.model_inputs if name in batch}
 
 
 def _counter(name: str, start: int) -> tf.Variable:

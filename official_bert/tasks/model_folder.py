@@ -1,0 +1,122 @@
+"""The model folder: what training leaves for evaluation, prediction and export."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+from typing import Any
+
+import yaml
+
+from official_bert.atomic import atomic_file
+from official_bert.config import BertConfig
+from official_bert.data.manifest import VOCAB_NAME, Manifest, sha256_of_file
+from official_bert.errors import InputError
+from official_bert.experiment import ExperimentConfig
+
+CONFIG_NAME = "config.yaml"
+BERT_CONFIG_NAME = "bert_config.json"
+TOKENIZER_CONFIG_NAME = "tokenizer_config.json"
+LABELS_NAME = "labels.txt"
+RESULTS_NAME = "eval_results.json"
+NONFINITE_NAME = "nonfinite.json"
+
+# What may change between two starts of the same run: it does not touch the weights.
+_FREE = {
+    "evaluation": None,
+    "runtime": None,
+    "train": (
+        "log_every_steps",
+        "checkpoint_every_steps",
+        "checkpoint_every_seconds",
+        "keep_checkpoints",
+    ),
+}
+
+
+class ModelFolder:
+    """The files of a model folder beside its checkpoints.
+
+    Args:
+        path: the folder; it need not be there yet.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        self.path = pathlib.Path(path)
+
+    def prepare(
+        self,
+        experiment: ExperimentConfig,
+        encoder_config: BertConfig,
+        manifest: Manifest,
+        data_dir: pathlib.Path,
+    ) -> None:
+        """Writes the files that explain the model: both configs, tokenizer, vocabulary, labels.
+
+        Raises:
+            InputError: the folder holds another run, or one with another vocabulary.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        if (self.path / CONFIG_NAME).exists():
+            self._check_same_run(experiment.as_dict())
+            self._check_vocabulary(manifest, data_dir)
+        for name in (VOCAB_NAME, TOKENIZER_CONFIG_NAME):
+            shutil.copyfile(data_dir / name, self.path / name)
+        with atomic_file(self.path / BERT_CONFIG_NAME) as file:
+            file.write(encoder_config.to_json())
+        if manifest.labels:
+            with atomic_file(self.path / LABELS_NAME) as file:
+                file.writelines(f"{label}\n" for label in manifest.labels)
+        experiment.save(self.path / CONFIG_NAME)
+
+    def results(self) -> dict[str, Any] | None:
+        """What `eval_results.json` says; None where it is not there."""
+        path = self.path / RESULTS_NAME
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def write_results(self, results: dict[str, Any]) -> None:
+        """Writes `eval_results.json`."""
+        self._write_json(RESULTS_NAME, results)
+
+    def write_nonfinite(self, report: dict[str, Any]) -> pathlib.Path:
+        """Writes `nonfinite.json` and returns its path."""
+        self._write_json(NONFINITE_NAME, report)
+        return self.path / NONFINITE_NAME
+
+    def _write_json(self, name: str, values: dict[str, Any]) -> None:
+        with atomic_file(self.path / name) as file:
+            file.write(json.dumps(values, indent=2) + "\n")
+
+    def _check_same_run(self, given: dict[str, Any]) -> None:
+        stored = yaml.safe_load((self.path / CONFIG_NAME).read_text(encoding="utf-8"))
+        before, now = (_fixed_fields(config) for config in (stored, given))
+        for name in now:
+            if now[name] != before.get(name):
+                raise InputError(
+                    f"{self.path} holds a run with {name} {before.get(name)!r}, now it is "
+                    f"{now[name]!r}: choose another --model_dir, or the same setting to go on"
+                )
+
+    def _check_vocabulary(self, manifest: Manifest, data_dir: pathlib.Path) -> None:
+        sha256 = sha256_of_file(self.path / VOCAB_NAME)
+        if sha256 != manifest.vocab_sha256:
+            raise InputError(
+                f"the vocabulary of {self.path} has sha256 {sha256}, that of {data_dir} "
+                f"{manifest.vocab_sha256}: prepare the data with the model's vocab.txt"
+            )
+
+
+def _fixed_fields(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"train": {"seed": 1, "keep_checkpoints": 3}} -> {"train.seed": 1}."""
+    fields = {}
+    for key, value in config.items():
+        free = _FREE.get(prefix.rstrip("."), ()) if prefix else ()
+        if _FREE.get(key, ()) is None or key in (free or ()):
+            continue
+        if isinstance(value, dict):
+            fields |= _fixed_fields(value, f"{prefix}{key}.")
+        else:
+            fields[f"{prefix}{key}"] = value
+    return fields

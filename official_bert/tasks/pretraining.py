@@ -1,0 +1,139 @@
+"""Masked LM and next-sentence prediction (Devlin et al. 2019, section 3.1).
+
+B batch, P masked positions, N sequences of a packed row (1 in others), V vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official_bert.config import BertConfig
+from official_bert.data import pipeline
+from official_bert.data.manifest import Manifest
+from official_bert.models.encoder import BertEncoder
+from official_bert.models.pretrainer import BertPretrainer
+
+Tensors = Mapping[str, tf.Tensor]
+
+# Records that the baselines look at; more would not move them.
+_BASELINE_RECORDS = 200_000
+
+
+class PretrainingTask:
+    """Losses, metrics and shapes of pretraining; an `Objective` of the training step.
+
+    Args:
+        manifest: of the prepared data.
+    """
+
+    record_kind = "pretraining"
+    best_metric = "masked_lm_loss"
+    best_is_lower = True
+    model_inputs = (
+        "input_word_ids",
+        "input_mask",
+        "input_type_ids",
+        "position_ids",
+        "pack_ids",
+        "masked_lm_positions",
+        "cls_positions",
+    )
+
+    def __init__(self, manifest: Manifest):
+        self._manifest = manifest
+        self._has_pairs = bool(manifest.options.get("next_sentence", True))
+        pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
+        self.losses = ("masked_lm_loss", *pair_losses)
+
+    def sizes(self, config: BertConfig) -> dict[str, int]:
+        """The largest lengths and values of these records, for the parser."""
+        return {
+            "S": self._manifest.max_seq_length,
+            "P": self._manifest.options["max_predictions_per_record"],
+            "N": self._manifest.options["max_sequences_per_record"],
+            "vocab_size": config.vocab_size,
+            "type_vocab_size": config.type_vocab_size,
+        }
+
+    def make_model(self, encoder: BertEncoder | BertConfig) -> tf_keras.Model:
+        return BertPretrainer(encoder)
+
+    def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        masked = tf.reduce_sum(batch["masked_lm_weights"])
+        weights = {"masked_lm_loss": masked, "masked_lm_accuracy": masked}
+        if self._has_pairs:
+            pairs = tf.reduce_sum(_pair_weights(batch))
+            weights |= {"next_sentence_loss": pairs, "next_sentence_accuracy": pairs}
+        return weights
+
+    def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
+        loss, hits = _sums(
+            outputs["mlm_logits"], batch["masked_lm_ids"], batch["masked_lm_weights"]
+        )
+        sums = {"masked_lm_loss": loss, "masked_lm_accuracy": hits}
+        if self._has_pairs:
+            labels = batch["next_sentence_labels"]  # [B, N]
+            logits = tf.reshape(outputs["next_sentence"], [-1, tf.shape(labels)[1], 2])
+            loss, hits = _sums(logits, labels, _pair_weights(batch))
+            sums |= {"next_sentence_loss": loss, "next_sentence_accuracy": hits}
+        return sums
+
+    def results(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The metrics as they are reported: with the loss as a sum, and the perplexity."""
+        return {
+            "loss": sum(values[name] for name in self.losses),
+            **values,
+            "masked_lm_perplexity": math.exp(min(values["masked_lm_loss"], 100.0)),
+        }
+
+    def baselines(
+        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
+    ) -> dict[str, float]:
+        """What can be had without reading the context; a model must beat both.
+
+        Returns:
+            `majority_accuracy`: of always guessing the token that is masked most often in training;
+            `unigram_loss`: cross-entropy, in nats, of the training frequencies (plus one each) of
+            the masked tokens.
+        """
+        counts = _count_masked_tokens(train_paths, config.vocab_size) + 1.0
+        evaluated = _count_masked_tokens(eval_paths, config.vocab_size)
+        log_probabilities = np.log(counts / counts.sum())
+        total = evaluated.sum()
+        return {
+            "majority_accuracy": float(evaluated[counts.argmax()] / total),
+            "unigram_loss": float(-(evaluated * log_probabilities).sum() / total),
+        }
+
+
+def _pair_weights(batch: Tensors) -> tf.Tensor:
+    """1 for each sequence that is there: the first of a row, and any that starts behind it."""
+    labels = batch["next_sentence_labels"]  # [B, N]
+    if "cls_positions" not in batch:
+        return tf.ones_like(labels, tf.float32)
+    first = tf.one_hot(tf.zeros_like(labels[:, 0]), tf.shape(labels)[1])
+    return tf.maximum(first, tf.cast(batch["cls_positions"] > 0, tf.float32))
+
+
+def _sums(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Weighted sums of cross-entropy and of right guesses; [.., K], [..], [..] -> scalars."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    hits = tf.cast(tf.argmax(logits, -1, tf.int32) == labels, tf.float32)
+    return tf.reduce_sum(losses * weights), tf.reduce_sum(hits * weights)
+
+
+def _count_masked_tokens(paths: Sequence[str], vocab_size: int) -> np.ndarray:
+    """How often each token is to be predicted in the first records; float64 [V]."""
+    spec = {"masked_lm_ids": tf.io.RaggedFeature(tf.int64)}
+    counts = np.zeros(vocab_size, np.int64)
+    for serialized in pipeline.evaluation_batches(paths, batch_size=1000).take(
+        _BASELINE_RECORDS // 1000
+    ):
+        ids = tf.io.parse_example(serialized, spec)["masked_lm_ids"].flat_values.numpy()
+        counts += np.bincount(ids, minlength=vocab_size)
+    return counts.astype(np.float64)

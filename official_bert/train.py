@@ -1,0 +1,62 @@
+"""Trains a task on prepared data; started again with the same command, it goes on where it was.
+
+  python -m official_bert.train --config_file=configs/pretraining/quickstart.yaml \\
+      --params_override='data.path=DATA,train.seed=1' --model_dir=MODEL
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from absl import flags
+
+from official_bert import cli
+
+_CONFIG_FILES = flags.DEFINE_multi_string(
+    "config_file", [], "YAML config; may be repeated, the later over the earlier."
+)
+_OVERRIDES = flags.DEFINE_multi_string(
+    "params_override", [], "Fields over the configs: 'train.batch_size=16,data.path=DIR'."
+)
+_MODEL_DIR = flags.DEFINE_string("model_dir", None, "Model folder.", required=True)
+_MODE = flags.DEFINE_enum(
+    "mode", "train_and_eval", ["train", "eval", "train_and_eval"], "What to do."
+)
+_TPU = flags.DEFINE_string("tpu", None, "TPU address, or 'local'; for runtime.strategy=tpu.")
+_ON_NONFINITE = flags.DEFINE_enum(
+    "on_nonfinite",
+    "stop",
+    ["stop", "skip"],
+    "At a loss that is not finite: stop with a report, or leave that batch out.",
+)
+
+# EX_TEMPFAIL of sysexits.h: nothing is wrong, run the same command again.
+PREEMPTED_STATUS = 75
+
+
+def main() -> None:
+    from official_bert.experiment import load_experiment
+    from official_bert.tasks.run import Run
+    from official_bert.training.loop import Interrupted
+
+    experiment = load_experiment(_CONFIG_FILES.value, _OVERRIDES.value)
+    run = Run(experiment, _MODEL_DIR.value, tpu=_TPU.value)
+    try:
+        if _MODE.value == "eval":
+            results = run.evaluate()
+        else:
+            results = run.train(
+                evaluate=_MODE.value == "train_and_eval",
+                skip_nonfinite=_ON_NONFINITE.value == "skip",
+            )
+    except Interrupted as stop:
+        print(f"stopped by {stop}; saved: the same command goes on", file=sys.stderr)
+        preempted = stop.signal_number == signal.SIGTERM
+        sys.exit(PREEMPTED_STATUS if preempted else cli.INTERRUPTED_STATUS)
+    for name, value in results.items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,157 @@
+"""Checkpoints of a run: the newest ones to go on from, and the best one to use."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from official_bert.atomic import atomic_folder
+from official_bert.errors import InputError
+from official_bert.training.step import TrainingModel
+
+CHECKPOINTS_NAME = "checkpoints"
+BEST_NAME = "best"
+
+
+class Checkpoints:
+    """Saves and restores everything that the next step depends on.
+
+    That is: weights, the optimizer's moments and step, and the number of steps done, from which
+    the place in the data and the dropout masks follow.
+
+    Args:
+        model_dir: the folder that has `checkpoints/`.
+        training_model: compiled, with the optimizer's variables made.
+        keep: how many of the newest ones stay.
+        every_steps: between two checkpoints; 0: by time only.
+        every_seconds: between two checkpoints; 0: by steps only.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str],
+        training_model: TrainingModel,
+        *,
+        keep: int,
+        every_steps: int,
+        every_seconds: float,
+    ):
+        self._training_model = training_model
+        self._checkpoint = tf.train.Checkpoint(
+            model=training_model.model,
+            optimizer=training_model.optimizer,
+            global_step=training_model.global_step,
+            nonfinite_steps=training_model.nonfinite_steps,
+        )
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, os.path.join(model_dir, CHECKPOINTS_NAME), max_to_keep=keep
+        )
+        self._every_steps, self._every_seconds = every_steps, every_seconds
+        self._saved_step, self._saved_time = -1, time.monotonic()
+
+    @property
+    def latest(self) -> str | None:
+        """Path prefix of the newest checkpoint."""
+        return self._manager.latest_checkpoint
+
+    def restore(self) -> int:
+        """Restores the newest checkpoint that can be read; returns its step, 0 without one.
+
+        Raises:
+            InputError: there are checkpoints, but none can be read.
+        """
+        for path in reversed(self._manager.checkpoints):
+            try:
+                self._checkpoint.restore(path).assert_existing_objects_matched()
+            except (tf.errors.OpError, AssertionError, ValueError) as error:
+                logging.error(
+                    "checkpoint %s cannot be read (%s); trying the one before", path, error
+                )
+                continue
+            self._saved_step = int(self._training_model.global_step)
+            return self._saved_step
+        if self._manager.checkpoints:
+            folder = self._manager.directory
+            raise InputError(
+                f"none of the checkpoints in {folder} can be read: remove the folder to start anew"
+            )
+        return 0
+
+    def save_if_due(self, step: int) -> None:
+        """Saves when the steps or the seconds since the last time say so."""
+        steps_due = self._every_steps and step // self._every_steps > max(
+            self._saved_step // self._every_steps, 0
+        )
+        seconds = time.monotonic() - self._saved_time
+        if steps_due or (self._every_seconds and seconds >= self._every_seconds):
+            self.save(step)
+
+    def save(self, step: int) -> None:
+        """Saves, unless this step is saved already.
+
+        Raises:
+            InputError: the disk is full or the folder cannot be written; the last one is named.
+        """
+        if step == self._saved_step:
+            return
+        try:
+            self._manager.save(checkpoint_number=step)
+        except (OSError, tf.errors.OpError) as error:
+            raise InputError(
+                f"cannot write a checkpoint to {self._manager.directory}: {error}; "
+                f"the last good one is {self.latest}"
+            ) from error
+        self._saved_step, self._saved_time = step, time.monotonic()
+
+
+class BestModel:
+    """Keeps the weights with the best score in `best/`, with `score.json` beside them.
+
+    Args:
+        model_dir: the folder that has `best/`.
+        model: the model without the training step.
+        metric: the metric that decides.
+        lower: whether a lower value is better.
+    """
+
+    def __init__(
+        self, model_dir: str | os.PathLike[str], model: tf.Module, *, metric: str, lower: bool
+    ):
+        self._folder = pathlib.Path(model_dir) / BEST_NAME
+        self._checkpoint = tf.train.Checkpoint(model=model)
+        self._metric, self._lower = metric, lower
+
+    def score(self) -> dict[str, Any] | None:
+        """What `score.json` says: metric, value, step, metrics; None before the first one."""
+        path = self._folder / "score.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+    def update(self, step: int, metrics: Mapping[str, float]) -> bool:
+        """Stores the weights if `metrics` are the best so far.
+
+        Raises:
+            InputError: `metrics` lacks the deciding metric.
+        """
+        if self._metric not in metrics:
+            raise InputError(
+                f"evaluation.best_metric is {self._metric!r}; the task has {sorted(metrics)}"
+            )
+        value, best = metrics[self._metric], self.score()
+        if best and not (value < best["value"] if self._lower else value > best["value"]):
+            return False
+        with atomic_folder(self._folder, overwrite=True) as folder:
+            self._checkpoint.write(str(folder / "ckpt"))
+            score = {"metric": self._metric, "value": value, "step": step, "metrics": dict(metrics)}
+            (folder / "score.json").write_text(json.dumps(score, indent=2) + "\n", "utf-8")
+        return True
+
+    def restore(self) -> None:
+        """Puts the stored weights into the model."""
+        self._checkpoint.read(str(self._folder / "ckpt")).assert_existing_objects_matched()

@@ -1,0 +1,124 @@
+"""What a run says while it goes: a line, metrics.jsonl, TensorBoard, a picture of the curves."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import time
+from collections.abc import Mapping
+
+import tensorflow as tf
+from absl import logging
+from matplotlib.figure import Figure
+
+METRICS_NAME = "metrics.jsonl"
+PICTURE_NAME = "training.png"
+
+
+class RunLog:
+    """Writes metrics of one model folder, and goes on with those of an interrupted run.
+
+    Args:
+        model_dir: the folder.
+        start_step: the step that the run starts at; metrics of later steps, from a run that was
+            killed after its last checkpoint, are dropped.
+        total_steps: for the time left.
+    """
+
+    def __init__(self, model_dir: str | os.PathLike[str], *, start_step: int, total_steps: int):
+        self._model_dir = pathlib.Path(model_dir)
+        self._total_steps = total_steps
+        self._last_step, self._last_time = start_step, time.monotonic()
+        self._writer = tf.summary.create_file_writer(str(self._model_dir / "tensorboard"))
+        kept = [line for line in read_metrics(self._model_dir) if line["step"] <= start_step]
+        with open(self._model_dir / METRICS_NAME, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in kept)
+
+    def training(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Reports the mean metrics of the steps since the last report.
+
+        `tokens` and `positions` are those of one step; they become tokens a second and the share
+        of padding.
+        """
+        seconds = time.monotonic() - self._last_time
+        steps = step - self._last_step
+        values = {k: v for k, v in metrics.items() if k not in ("tokens", "positions")}
+        values["tokens_per_second"] = metrics["tokens"] * steps / seconds
+        values["padding"] = 1.0 - metrics["tokens"] / metrics["positions"]
+        left = (self._total_steps - step) * seconds / steps
+        logging.info(
+            "step %d/%d  loss %.4f  learning rate %.2e  gradient norm %.2f  %s tokens/s  %s left",
+            step,
+            self._total_steps,
+            values["loss"],
+            values["learning_rate"],
+            values["gradient_norm"],
+            f"{values['tokens_per_second']:,.0f}",
+            _duration(left),
+        )
+        self._write(step, "train", values)
+        self._last_step, self._last_time = step, time.monotonic()
+
+    def evaluation(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Reports metrics of the evaluation split; the time they took is no training time."""
+        text = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        logging.info("step %d/%d  evaluation: %s", step, self._total_steps, text)
+        self._write(step, "eval", metrics)
+        self.picture()
+        self._last_time = time.monotonic()
+
+    def picture(self) -> None:
+        """Draws training.png anew."""
+        draw_curves(self._model_dir)
+
+    def _write(self, step: int, split: str, values: Mapping[str, float]) -> None:
+        with open(self._model_dir / METRICS_NAME, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, "split": split, **values}) + "\n")
+        with self._writer.as_default(step):
+            for name, value in values.items():
+                tf.summary.scalar(f"{split}/{name}", value)
+        self._writer.flush()
+
+
+def read_metrics(model_dir: str | os.PathLike[str]) -> list[dict]:
+    """The lines of metrics.jsonl; a last line that was cut off by a kill is left out."""
+    path = pathlib.Path(model_dir) / METRICS_NAME
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def draw_curves(model_dir: str | os.PathLike[str]) -> None:
+    """Writes training.png: a panel for the loss, for each share (accuracy, F1, …) and the rate."""
+    lines = read_metrics(model_dir)
+    names = {name for line in lines for name in line} - {"step", "split"}
+    shares = sorted(n for n in names if n.endswith(("accuracy", "f1", "correlation", "match")))
+    panels = [["loss", *sorted(n for n in names if n.endswith("_loss"))], shares, ["learning_rate"]]
+    panels = [panel for panel in panels if panel]
+    figure = Figure(figsize=(5 * len(panels), 3.8), layout="constrained")
+    for axis, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        for index, name in enumerate(panel):
+            for split, style in (("train", "-"), ("eval", "o--")):
+                points = [
+                    (line["step"], line[name])
+                    for line in lines
+                    if line["split"] == split and name in line
+                ]
+                if points:
+                    label = f"{name.replace('_', ' ')} ({split})"
+                    axis.plot(*zip(*points, strict=True), style, color=f"C{index}", label=label)
+        axis.set_xlabel("step")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize="small")
+    temporary = pathlib.Path(model_dir) / f".{PICTURE_NAME}.tmp"
+    figure.savefig(temporary, format="png", dpi=120)
+    os.replace(temporary, pathlib.Path(model_dir) / PICTURE_NAME)
+
+
+def _duration(seconds: float) -> str:
+    """3725.4 -> "1:02:05"."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
