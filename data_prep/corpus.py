@@ -1,0 +1,107 @@
+"""Text files -> blocks of whole lines.
+
+A corpus is UTF-8 text with a sentence (or a paragraph) a line and an empty line between documents.
+`.gz` files are read as what they hold. Files end documents too.
+"""
+
+from __future__ import annotations
+
+import codecs
+import dataclasses
+import glob
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+from official_bert.errors import InputError
+
+BLOCK_BYTES = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Whole lines of one file.
+
+    Attributes:
+        path: the file.
+        start: where the block starts in the (unpacked) file, in bytes.
+        text: the lines, with their line ends.
+        ends_file: whether the file ends with it.
+        source_bytes: how far the file on disk has been read since the block before.
+    """
+
+    path: str
+    start: int
+    text: bytes
+    ends_file: bool
+    source_bytes: int
+
+    @property
+    def name(self) -> str:
+        """Where the block is, for messages."""
+        return f"{self.path}, bytes {self.start:,}-{self.start + len(self.text):,}"
+
+
+def expand_inputs(pattern: str, flag: str = "--input_file") -> list[str]:
+    """File names, globs or several of both with commas between -> files, each once.
+
+    Raises:
+        InputError: nothing is given, a file is missing, or a glob matches nothing.
+    """
+    paths: dict[str, None] = {}
+    for part in filter(None, (part.strip() for part in pattern.split(","))):
+        if os.path.isfile(part):
+            found = [part]
+        elif os.path.isdir(part):
+            raise InputError(f"{flag}={part} is a folder: give files, for example {part}/*.txt")
+        elif glob.has_magic(part):
+            found = sorted(path for path in glob.glob(part, recursive=True) if os.path.isfile(path))
+            if not found:
+                raise InputError(f"{flag}={part} matches no file: give a pattern that does")
+        else:
+            raise InputError(f"{flag}={part} does not exist: give a text file")
+        paths.update(dict.fromkeys(found))
+    if not paths:
+        raise InputError(f"{flag}={pattern!r} names no file: give a text file")
+    return list(paths)
+
+
+def read_blocks(paths: list[str], block_bytes: int = BLOCK_BYTES) -> Iterator[Block]:
+    """The corpus in blocks of about `block_bytes`, cut at line ends.
+
+    A line longer than that makes a longer block. A byte-order mark at the start of a file is
+    dropped. Every file gives at least one block, so that its end is seen.
+
+    Raises:
+        InputError: a `.gz` file is broken.
+    """
+    for path in paths:
+        with open(path, "rb") as raw:
+            if not path.endswith(".gz"):
+                yield from _file_blocks(path, raw, raw, block_bytes)
+                continue
+            try:
+                with gzip.open(raw) as file:
+                    yield from _file_blocks(path, file, raw, block_bytes)
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise InputError(
+                    f"--input_file={path} is not a whole gzip file: {error}"
+                ) from error
+
+
+def _file_blocks(path: str, file: Any, raw: IO[bytes], block_bytes: int) -> Iterator[Block]:
+    start, on_disk = 0, 0
+    text = file.read(block_bytes)
+    if text.startswith(codecs.BOM_UTF8):
+        text = text[len(codecs.BOM_UTF8) :]
+        start = len(codecs.BOM_UTF8)
+    while True:
+        text += file.readline()
+        following = file.read(block_bytes)
+        now = raw.tell()
+        yield Block(path, start, text, not following, now - on_disk)
+        if not following:
+            return
+        start, on_disk, text = start + len(text), now, following

@@ -1,0 +1,150 @@
+"""Makes pretraining data (masked LM, next sentence) from text files.
+
+Input: UTF-8 text, one sentence a line, an empty line between documents. Output: a folder with
+sharded TFRecords, vocab.txt, tokenizer_config.json and manifest.json.
+
+    python -m data_prep.create_pretraining_data --input_file='wiki/*.txt' --output_dir=data/wiki \\
+        --vocab_file=vocab.txt --max_seq_length=128 --dupe_factor=5 --num_workers=2
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from official_bert import cli
+
+_INPUT_FILE = flags.DEFINE_string(
+    "input_file",
+    None,
+    "Text files: names, globs, several with commas between; .gz too.",
+    required=True,
+)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The folder to make.", required=True)
+_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocabulary.", required=True)
+_DO_LOWER_CASE = flags.DEFINE_bool(
+    "do_lower_case", True, "Lower-case the text and strip accents: true for uncased vocabularies."
+)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length", 128, "Longest sequence in tokens, [CLS] and [SEP] counted."
+)
+_MAX_PREDICTIONS = flags.DEFINE_integer(
+    "max_predictions_per_seq", 20, "Most masked positions of a sequence."
+)
+_MASKED_LM_PROB = flags.DEFINE_float("masked_lm_prob", 0.15, "Share of tokens to predict.")
+_SHORT_SEQ_PROB = flags.DEFINE_float(
+    "short_seq_prob",
+    None,
+    "Share of documents cut into shorter sequences. Default: 0.1 with --objective=bert, else 0.",
+)
+_DUPE_FACTOR = flags.DEFINE_integer(
+    "dupe_factor", 10, "Passes over the corpus, each with new cuts and masks."
+)
+_RANDOM_SEED = flags.DEFINE_integer("random_seed", 12345, "Seed of every random choice.")
+_WHOLE_WORD = flags.DEFINE_bool("do_whole_word_mask", False, "Mask all pieces of a word together.")
+_MAX_NGRAM_SIZE = flags.DEFINE_integer(
+    "max_ngram_size",
+    None,
+    "Mask runs of up to this many whole words, shorter ones more often; needs "
+    "--do_whole_word_mask.",
+)
+_MASK_PROB = flags.DEFINE_float("mask_prob", 0.8, "Share of chosen words that become [MASK].")
+_RANDOM_PROB = flags.DEFINE_float("random_prob", 0.1, "Share that become random tokens.")
+_KEEP_PROB = flags.DEFINE_float("keep_prob", 0.1, "Share that stay as they are.")
+_POOL = flags.DEFINE_enum(
+    "random_token_pool",
+    "words",
+    ["words", "all"],
+    "Where random tokens come from: all entries but special and [unusedN] ones, or the whole "
+    "vocabulary, as google-research/bert has it.",
+)
+_OBJECTIVE = flags.DEFINE_enum(
+    "objective",
+    "bert",
+    ["bert", "full_sentences", "ltr"],
+    "bert: sentence pairs and masks. full_sentences: no pairs, a document's sentences in a row "
+    "until the sequence is full, and masks. ltr: the same sequences without masks.",
+)
+_MASKING = flags.DEFINE_enum(
+    "masking",
+    "static",
+    ["static", "dynamic"],
+    "static: masks are in the records. dynamic: training makes new ones each epoch, and "
+    "--dupe_factor=1 is enough.",
+)
+_NUM_SHARDS = flags.DEFINE_integer("num_shards", 8, "Files to write.")
+_NUM_WORKERS = flags.DEFINE_integer("num_workers", 1, "Processes that work at the same time.")
+_SPLIT = flags.DEFINE_string("split", "train", "Name of the split to write.")
+_DEV_FRACTION = flags.DEFINE_float(
+    "dev_fraction", 0.0, "Share of documents to hold out, as a split named dev."
+)
+_GZIP = flags.DEFINE_bool("gzip_compress", False, "Compress the records with gzip.")
+_PAD = flags.DEFINE_bool(
+    "pad_records",
+    False,
+    "Pad records to --max_seq_length and --max_predictions_per_seq, as other programs' readers "
+    "expect.",
+)
+_V2_NAMES = flags.DEFINE_bool(
+    "use_v2_feature_names",
+    False,
+    "Write input_word_ids and input_type_ids in place of input_ids and segment_ids.",
+)
+_OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace --output_dir if it is there.")
+_RESUME = flags.DEFINE_bool("resume", False, "Go on with a run that was stopped.")
+
+
+def main() -> None:
+    """Reads the flags and runs the job."""
+    from data_prep.corpus import expand_inputs
+    from data_prep.instance_records import RecordRule
+    from data_prep.pretraining import InstanceRule
+    from data_prep.pretraining_job import prepare
+    from data_prep.pretraining_settings import PretrainingSettings
+    from data_prep.pretraining_summary import summary
+    from official_bert.errors import InputError
+    from official_bert.text.masking import MaskingRule
+
+    if _NUM_WORKERS.value < 1:
+        raise InputError(f"--num_workers={_NUM_WORKERS.value} is below 1: give 1 or more")
+    short = _SHORT_SEQ_PROB.value
+    if short is None:
+        short = 0.1 if _OBJECTIVE.value == "bert" else 0.0
+    instances = InstanceRule(_MAX_SEQ_LENGTH.value, short, _OBJECTIVE.value)
+    masking = MaskingRule(
+        masked_lm_prob=_MASKED_LM_PROB.value,
+        max_predictions_per_seq=_MAX_PREDICTIONS.value,
+        whole_word=_WHOLE_WORD.value,
+        max_ngram_size=1 if _MAX_NGRAM_SIZE.value is None else _MAX_NGRAM_SIZE.value,
+        mask_prob=_MASK_PROB.value,
+        random_prob=_RANDOM_PROB.value,
+        keep_prob=_KEEP_PROB.value,
+        random_token_pool=_POOL.value,
+    )
+    masked = _MASKING.value == "static" and _OBJECTIVE.value != "ltr"
+    settings = PretrainingSettings(
+        inputs=tuple(expand_inputs(_INPUT_FILE.value)),
+        vocab_file=_VOCAB_FILE.value,
+        lower_case=_DO_LOWER_CASE.value,
+        records=RecordRule(
+            instances, masking if masked else None, pad=_PAD.value, v2_names=_V2_NAMES.value
+        ),
+        dupe_factor=_DUPE_FACTOR.value,
+        seed=_RANDOM_SEED.value,
+        split=_SPLIT.value,
+        dev_fraction=_DEV_FRACTION.value,
+        num_shards=_NUM_SHARDS.value,
+        gzip=_GZIP.value,
+    )
+    manifest = prepare(
+        settings,
+        _OUTPUT_DIR.value,
+        num_workers=_NUM_WORKERS.value,
+        overwrite=_OVERWRITE.value,
+        resume=_RESUME.value,
+    )
+    print(summary(manifest))
+    print(f"written: {_OUTPUT_DIR.value}")
+
+
+if __name__ == "__main__":
+    cli.run(main)

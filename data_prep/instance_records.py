@@ -1,0 +1,173 @@
+"""Plan entries -> serialized records: gather tokens, join, mask, encode."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data_prep import pretraining
+from data_prep.pretraining import InstanceRule, Sequences
+from data_prep.record_encoding import Column, encode_examples
+from data_prep.token_store import FlatFile
+from official_bert.text import masking
+from official_bert.text.masking import MaskedBatch, MaskingRule
+from official_bert.text.vocab import Vocab
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordRule:
+    """What the records hold.
+
+    Attributes:
+        instances: how documents are cut.
+        masking: how instances are masked; None writes them unmasked.
+        pad: pad with zeros to fixed lengths, as the readers of other programs expect.
+        v2_names: `input_word_ids` and `input_type_ids` in place of `input_ids`, `segment_ids`.
+    """
+
+    instances: InstanceRule
+    masking: MaskingRule | None
+    pad: bool = False
+    v2_names: bool = False
+
+
+def gather_sequences(
+    tokens: FlatFile, plan: NDArray, rule: InstanceRule, vocab: Vocab
+) -> Sequences:
+    """Reads the tokens of plan entries (PLAN_DTYPE [n]) and joins them to sequences."""
+    starts = np.stack([plan["a_start"], plan["b_start"]], axis=1)
+    lengths = np.stack([plan["a_length"], plan["b_length"]], axis=1).astype(np.int64)
+    coded = tokens.gather(starts.ravel().tolist(), lengths.ravel().tolist())
+    return join_coded(coded, lengths[:, 0], lengths[:, 1], rule, vocab)
+
+
+def join_coded(
+    coded: NDArray,
+    a_lengths: NDArray[np.int64],
+    b_lengths: NDArray[np.int64],
+    rule: InstanceRule,
+    vocab: Vocab,
+) -> Sequences:
+    """Joins coded tokens (see token_store.py), A and B of each instance behind each other."""
+    return pretraining.join(
+        (coded >> 1).astype(np.int32),
+        (coded & 1).astype(bool),
+        a_lengths,
+        b_lengths,
+        cls_id=vocab.cls_id,
+        sep_id=vocab.sep_id,
+        pairs=rule.pairs,
+    )
+
+
+class RecordMaker:
+    """Makes records of sequences and counts what is in them.
+
+    Args:
+        rule: what the records hold.
+        vocab: the vocabulary.
+
+    Attributes:
+        counts: sums over all records made: "instances", "tokens", "random_next", "predictions",
+            "masked", "random", "kept", "unknown_tokens".
+    """
+
+    def __init__(self, rule: RecordRule, vocab: Vocab) -> None:
+        self._rule = rule
+        self._vocab = vocab
+        self.counts: Counter[str] = Counter()
+        if rule.masking is not None:
+            self._pool = masking.random_tokens(
+                len(vocab), vocab.special_ids, vocab.unused_ids, rule.masking.random_token_pool
+            )
+
+    def make(
+        self, sequences: Sequences, keys: NDArray[np.uint64], is_random: NDArray
+    ) -> list[bytes]:
+        """Serialized records of sequences.
+
+        Args:
+            sequences: n of them.
+            keys: uint64 [n], of the instances.
+            is_random: [n], whether the second segment is a random one.
+        """
+        lengths = sequences.lengths
+        self.counts.update(
+            instances=len(keys),
+            tokens=int(lengths.sum()),
+            unknown_tokens=int(((sequences.ids == self._vocab.unk_id) & sequences.is_text).sum()),
+        )
+        columns = self._inputs(sequences)
+        if self._rule.masking is not None:
+            masked = masking.mask_instances(
+                sequences.ids,
+                sequences.is_text,
+                lengths,
+                keys,
+                ~sequences.continues_word,
+                rule=self._rule.masking,
+                mask_id=self._vocab.mask_id,
+                pool=self._pool,
+            )
+            self._count_masks(masked)
+            columns[0] = self._tokens(columns[0].name, masked.ids, lengths)
+            columns += self._predictions(masked)
+        if self._rule.instances.pairs:
+            self.counts["random_next"] += int(is_random.sum())
+            one = np.ones(len(keys), np.int64)
+            columns.append(Column("next_sentence_labels", np.asarray(is_random), one))
+        return encode_examples(columns)
+
+    def _inputs(self, sequences: Sequences) -> list[Column]:
+        names = (
+            ("input_word_ids", "input_type_ids")
+            if self._rule.v2_names
+            else (
+                "input_ids",
+                "segment_ids",
+            )
+        )
+        lengths = sequences.lengths
+        column = np.arange(sequences.ids.shape[1])
+        inside = column < lengths[:, None]
+        second = inside & (column >= sequences.a_lengths[:, None] + 2)
+        return [
+            self._tokens(names[0], sequences.ids, lengths),
+            self._tokens("input_mask", inside, lengths),
+            self._tokens(names[1], second, lengths),
+        ]
+
+    def _tokens(self, name: str, rows: NDArray, lengths: NDArray[np.int64]) -> Column:
+        return self._column(name, rows, lengths, self._rule.instances.max_seq_length)
+
+    def _predictions(self, masked: MaskedBatch) -> list[Column]:
+        assert self._rule.masking is not None
+        most = self._rule.masking.max_predictions_per_seq
+        rows = {
+            "masked_lm_positions": masked.positions,
+            "masked_lm_ids": masked.labels,
+            "masked_lm_weights": masked.weights(),
+        }
+        return [self._column(name, values, masked.counts, most) for name, values in rows.items()]
+
+    def _column(self, name: str, rows: NDArray, lengths: NDArray[np.int64], padded: int) -> Column:
+        """Rows [n, W], 0 behind their lengths, without padding or padded to a fixed length."""
+        if not self._rule.pad:
+            return Column(name, rows[np.arange(rows.shape[1]) < lengths[:, None]], lengths)
+        rows = np.pad(rows, [(0, 0), (0, padded - rows.shape[1])])
+        return Column(name, rows.ravel(), np.full(len(rows), padded))
+
+    def _count_masks(self, masked: MaskedBatch) -> None:
+        predicted = masked.weights() > 0
+        now = np.take_along_axis(masked.ids, masked.positions, 1)[predicted]
+        labels = masked.labels[predicted]
+        is_mask, is_kept = now == self._vocab.mask_id, now == labels
+        self.counts.update(
+            predictions=len(now),
+            masked=int(is_mask.sum()),
+            kept=int((is_kept & ~is_mask).sum()),
+            random=int((~is_kept & ~is_mask).sum()),
+        )

@@ -1,0 +1,171 @@
+"""The three kinds of jobs that workers do for pretraining data: tokenize, plan, write.
+
+Each takes a `WorkerContext` and a small picklable job. What a job gives depends on its settings
+alone, not on the worker or on other jobs.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import os
+import pathlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data_prep.corpus import Block
+from data_prep.instance_records import RecordMaker, gather_sequences
+from data_prep.planning import PLAN_DTYPE, plan_documents
+from data_prep.pretraining_settings import PretrainingSettings
+from data_prep.token_store import FlatFile, Store
+from data_prep.tokenizing import TokenizedBlock, continuations, tokenize_block
+from official_bert.data.manifest import shard_name
+from official_bert.text.vocab import Vocab
+
+# Plan entries that are held at once, and tokens of a batch of records.
+BUCKET_ENTRIES = 1 << 17
+_BATCH_TOKENS = 1 << 19
+
+
+def plan_name(split: str) -> str:
+    """File name of a split's plan: runs of PLAN_DTYPE, each sorted by key."""
+    return f"plan-{split}.bin"
+
+
+class WorkerContext:
+    """What a worker keeps from job to job.
+
+    Args:
+        settings: of the run, and the two folders: of the work files and of the finished shards.
+    """
+
+    def __init__(self, settings: tuple[PretrainingSettings, pathlib.Path, pathlib.Path]) -> None:
+        self.settings, self.work, self.shards = settings
+        self.vocab = Vocab.from_file(self.settings.vocab_file)
+        self._continues = continuations(self.vocab.tokens)
+        self._tokenizer: Any = None
+        self._stores: dict[str, Store] = {}
+        import tensorflow as tf
+
+        # Workers share the cores; a pool of threads in each would only get in the others' way.
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+
+    def tokenize(self, block: Block) -> TokenizedBlock:
+        """Tokenizes a block of the corpus."""
+        if self._tokenizer is None:
+            from official_bert.text.tokenizer import BertTokenizer
+
+            self._tokenizer = BertTokenizer(self.vocab, lower_case=self.settings.lower_case)
+        rule = self.settings.records.instances
+        longest = None if rule.pairs else rule.room
+        return tokenize_block(block, self._tokenizer, self._continues, longest)
+
+    def store(self, split: str) -> Store:
+        """The tokenised documents of a split."""
+        if split not in self._stores:
+            self._stores[split] = Store(self.work, len(self.vocab), split)
+        return self._stores[split]
+
+
+def tokenize(context: WorkerContext, block: Block) -> TokenizedBlock:
+    """Job of the first stage."""
+    return context.tokenize(block)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanJob:
+    """Documents [start, stop) of a split."""
+
+    split: str
+    start: int
+    stop: int
+
+
+def plan(context: WorkerContext, job: PlanJob) -> tuple[NDArray, int]:
+    """Job of the second stage; see `plan_documents`."""
+    settings = context.settings
+    return plan_documents(
+        context.store(job.split),
+        job.start,
+        job.stop,
+        passes=settings.passes(job.split),
+        seed=settings.seed,
+        rule=settings.records.instances,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class WriteJob:
+    """Shard `index` of `count` of a split, whose plan consists of sorted runs of these lengths."""
+
+    split: str
+    index: int
+    count: int
+    runs: tuple[int, ...]
+
+
+def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
+    """Job of the third stage: writes one shard, in the order of the keys. Returns its counts."""
+    import tensorflow as tf
+
+    settings = context.settings
+    rule = settings.records
+    store = context.store(job.split)
+    maker = RecordMaker(rule, context.vocab)
+    batch = max(1, _BATCH_TOKENS // rule.instances.max_seq_length)
+    name = shard_name(job.split, job.index, job.count, compressed=settings.gzip)
+    temporary = context.shards / f".{name}.{os.getpid()}.tmp"
+    try:
+        options = tf.io.TFRecordOptions(compression_type="GZIP" if settings.gzip else "")
+        with tf.io.TFRecordWriter(str(temporary), options) as writer:
+            for bucket in _buckets(context.work / plan_name(job.split), job):
+                for start in range(0, len(bucket), batch):
+                    entries = bucket[start : start + batch]
+                    sequences = gather_sequences(
+                        store.tokens, entries, rule.instances, context.vocab
+                    )
+                    for record in maker.make(sequences, entries["key"], entries["is_random"]):
+                        writer.write(record)
+        os.replace(temporary, context.shards / name)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return maker.counts
+
+
+def _buckets(path: pathlib.Path, job: WriteJob) -> Iterator[NDArray]:
+    """The plan entries of a shard, sorted by key, in parts that fit into memory.
+
+    A shard is a range of keys, and keys are uniform: any instance may come into any shard.
+    """
+    file = FlatFile(path, PLAN_DTYPE)
+    parts = max(1, -(-sum(job.runs) // (job.count * BUCKET_ENTRIES)))
+    total = job.count * parts
+    run_starts = np.cumsum((0, *job.runs))
+    for part in range(job.index * parts, (job.index + 1) * parts):
+        low, high = (part << 64) // total, ((part + 1) << 64) // total
+        pieces = []
+        for start, length in zip(run_starts.tolist(), job.runs, strict=False):
+            keys = _Keys(file, start, length)
+            first, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high)
+            pieces.append(file.read(start + first, start + end))
+        bucket = np.concatenate(pieces)
+        yield bucket[np.argsort(bucket["key"], kind="stable")]
+    file.close()
+
+
+class _Keys:
+    """The keys of one sorted run, read one at a time, for bisection."""
+
+    def __init__(self, file: FlatFile, start: int, length: int) -> None:
+        self._file, self._start, self._length = file, start, length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> int:
+        return int(self._file.read(self._start + index, self._start + index + 1)["key"][0])

@@ -1,0 +1,108 @@
+"""What a run of pretraining data made: the manifest and a summary to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import official_bert
+from data_prep.pretraining_settings import PretrainingSettings
+from official_bert.data.manifest import Manifest, sha256_of_file
+from official_bert.text.vocab import Vocab
+
+
+def make_manifest(
+    settings: PretrainingSettings, vocab: Vocab, progress: dict[str, Any]
+) -> Manifest:
+    """The manifest of a finished run.
+
+    Args:
+        settings: of the run.
+        vocab: its vocabulary.
+        progress: "counts" of the text, "store" with the number of documents, "plans" and "shards"
+            of each split.
+    """
+    splits = {}
+    for split in settings.splits:
+        plan = progress["plans"][split]
+        counts: Counter[str] = Counter()
+        for shard in progress["shards"][split].values():
+            counts.update(shard)
+        splits[split] = {
+            "num_records": counts["instances"],
+            "num_shards": settings.shards(split),
+            "documents": plan["num_documents"],
+            "passes": settings.passes(split),
+            "skipped_pairs": plan["skipped"],
+            **dict(sorted(counts.items())),
+            "padding_share": _share(
+                counts["instances"] * settings.records.instances.max_seq_length - counts["tokens"],
+                counts["instances"] * settings.records.instances.max_seq_length,
+            ),
+        }
+    fingerprint = settings.fingerprint()
+    options = {
+        name: value
+        for name, value in fingerprint.items()
+        if not name.startswith("size and time") and name not in ("inputs", "seed")
+    }
+    return Manifest(
+        task="pretraining",
+        dataset="",
+        splits=splits,
+        max_seq_length=settings.records.instances.max_seq_length,
+        vocab_size=len(vocab),
+        vocab_sha256=vocab.sha256,
+        sources={path: sha256_of_file(path) for path in settings.inputs},
+        seed=settings.seed,
+        options=options,
+        statistics={
+            "documents": progress["store"]["num_documents"],
+            **dict(sorted(progress["counts"].items())),
+        },
+        version=official_bert.__version__,
+    )
+
+
+def summary(manifest: Manifest) -> str:
+    """The numbers of a manifest in a few lines."""
+    text = manifest.statistics
+    lines = [
+        f"{text['documents']:,} documents, {text['sentences']:,} sentences, "
+        f"{text['tokens']:,} tokens, {_percent(text['unknown_tokens'], text['tokens'])} [UNK]"
+    ]
+    if text["lines_without_token"]:
+        lines.append(f"skipped {text['lines_without_token']:,} lines without a token")
+    if text["invalid_utf8_bytes"]:
+        lines.append(f"skipped {text['invalid_utf8_bytes']:,} bytes that are not UTF-8")
+    for name, split in manifest.splits.items():
+        lines.append(
+            f"{name}: {split['num_records']:,} instances in {split['num_shards']} files of "
+            f"{split['documents']:,} documents"
+        )
+        if split["skipped_pairs"]:
+            lines.append(
+                f"  skipped {split['skipped_pairs']:,} sentences without a second one: there is "
+                "no other document to take it from"
+            )
+        parts = [f"{100 * split['padding_share']:.1f} % padding at full length"]
+        if "random_next" in split:
+            parts.append(f"{_percent(split['random_next'], split['instances'])} random next")
+        if "predictions" in split:
+            predictions = split["predictions"]
+            parts.append(
+                f"{_percent(predictions, split['tokens'])} predicted "
+                f"({_percent(split['masked'], predictions)} [MASK], "
+                f"{_percent(split['random'], predictions)} random, "
+                f"{_percent(split['kept'], predictions)} kept)"
+            )
+        lines.append("  " + ", ".join(parts))
+    return "\n".join(lines)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * _share(part, whole):.1f} %"
