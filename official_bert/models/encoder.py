@@ -115,11 +115,22 @@ class BertEncoder(tf_keras.Model):
             outputs["pooled_output"] = self.pooler(states[:, 0])  # [B, H]
         return outputs
 
-    def pool(self, sequence_output: tf.Tensor, cls_positions: tf.Tensor) -> tf.Tensor:
-        """The pooled output of each packed sequence; [B, S, H] and int [B, N] -> [B, N, H]."""
-        if self.pooler is None:
-            raise ValueError("this encoder has no pooler (use_pooler is false)")
-        return self.pooler(gather_positions(sequence_output, cls_positions))
+    def pooled(
+        self, outputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """The pooled output of each row, or of each packed sequence.
+
+        Args:
+            outputs: what the encoder gave.
+            cls_positions: int [B, N], where the packed sequences of each row start.
+
+        Returns:
+            [B, H], or [B, N, H] with `cls_positions`.
+        """
+        if cls_positions is None:
+            return outputs["pooled_output"]
+        assert self.pooler is not None
+        return self.pooler(gather_positions(outputs["sequence_output"], cls_positions))
 
     def get_config(self) -> dict[str, Any]:
         return {"name": self.name, "config": self.config.to_dict()}

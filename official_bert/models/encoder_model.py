@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.config import BertConfig
+from official_bert.errors import InputError
 from official_bert.layers.dense import build_child
 from official_bert.models.encoder import ENCODER_INPUTS, BertEncoder
 
@@ -51,6 +52,16 @@ class EncoderModel(tf_keras.Model):
                 for key in (*ENCODER_INPUTS, *extra_inputs)
             }
         )
+
+    def _require_pooler(self) -> None:
+        if self.encoder.pooler is None:
+            raise InputError(
+                f"{type(self).__name__} reads the pooled output: set use_pooler in the config"
+            )
+
+    def _dropout_rate(self, rate: float | None) -> float:
+        """The rate given for a head, or the encoder's."""
+        return self.config.hidden_dropout_prob if rate is None else rate
 
     def build(self, input_shape: Any = None) -> None:
         """Does nothing: the variables are there since the model was made."""

@@ -66,10 +66,6 @@ class BertPretrainer(EncoderModel):
             gather_positions(states, masked_lm_positions), self.encoder.embeddings.word_embeddings
         )
         if self.next_sentence is not None:
-            pooled = (
-                outputs["pooled_output"]
-                if cls_positions is None
-                else self.encoder.pool(states, cls_positions)
-            )
+            pooled = self.encoder.pooled(outputs, cls_positions)
             outputs["next_sentence"] = tf.cast(self.next_sentence(pooled), tf.float32)
         return outputs

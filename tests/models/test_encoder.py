@@ -75,7 +75,7 @@ def test_a_packed_row_equals_its_sequences_one_by_one():
     np.testing.assert_allclose(states[:, :5], encoder(first)["sequence_output"], atol=2e-6)
     np.testing.assert_allclose(states[:, 5:8], encoder(second)["sequence_output"], atol=2e-6)
     np.testing.assert_allclose(
-        encoder.pool(states, tf.constant([[0, 5]]))[0, 1],
+        encoder.pooled({"sequence_output": states}, tf.constant([[0, 5]]))[0, 1],
         encoder(second)["pooled_output"][0],
         atol=2e-6,
     )
