@@ -21,14 +21,14 @@ ALLOWED = {
     "config": {"errors"},
     "experiment": {"errors", "atomic", "config"},
     "text": {"errors", "atomic", "cli"},
-    "layers": {"errors"},
+    "layers": {"errors", "config"},
     "data": _BASE,
     "models": _BASE,
     "training": _BASE,
     "evaluation": _BASE,
     "checkpoints": _BASE | _MIDDLE,
-    "answering": _BASE | _MIDDLE | {"checkpoints"},
-    "tasks": _BASE | _MIDDLE | {"checkpoints", "answering"},
+    "tasks": _BASE | _MIDDLE | {"checkpoints"},
+    "answering": _BASE | _MIDDLE | {"checkpoints", "tasks"},
 }
 _MAINS_SEE = _BASE | _MIDDLE | _UPPER
 _DATA_PREP_SEES = {

@@ -14,7 +14,7 @@ from official_bert.atomic import atomic_file
 from official_bert.config import BertConfig
 from official_bert.data.manifest import VOCAB_NAME, Manifest, sha256_of_file
 from official_bert.errors import InputError
-from official_bert.experiment import ExperimentConfig
+from official_bert.experiment import ExperimentConfig, load_experiment
 
 CONFIG_NAME = "config.yaml"
 BERT_CONFIG_NAME = "bert_config.json"
@@ -70,6 +70,16 @@ class ModelFolder:
             with atomic_file(self.path / LABELS_NAME) as file:
                 file.writelines(f"{label}\n" for label in manifest.labels)
         experiment.save(self.path / CONFIG_NAME)
+
+    def experiment(self) -> ExperimentConfig:
+        """The resolved config of the run.
+
+        Raises:
+            InputError: there is none.
+        """
+        if not (self.path / CONFIG_NAME).exists():
+            raise InputError(f"{self.path} has no {CONFIG_NAME}: it is not a model folder")
+        return load_experiment([self.path / CONFIG_NAME])
 
     def results(self) -> dict[str, Any] | None:
         """What `eval_results.json` says; None where it is not there."""
