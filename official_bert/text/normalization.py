@@ -8,7 +8,6 @@ sigma of Greek, for which `final_sigma_pattern` describes the place.
 from __future__ import annotations
 
 import functools
-import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -30,6 +29,12 @@ CJK_RANGES = (
 # and 16 are for private use.
 _BLOCKS_WITH_CHANGES = ((0, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 _SURROGATES = range(0xD800, 0xE000)
+# Where CJK characters are not to be split, others stand for them from normalization on, since the
+# WordPiece op splits CJK always. Planes 4 and 5 are unassigned and have 131,072 places for the
+# 92,878 characters of CJK_RANGES.
+_FIRST_STAND_IN = 0x40000
+_CJK_COUNT = sum(last - first + 1 for first, last in CJK_RANGES)
+STAND_IN_CLASS = f"\\x{{{_FIRST_STAND_IN:X}}}-\\x{{{_FIRST_STAND_IN + _CJK_COUNT - 1:X}}}"
 _REPLACEMENT_CHARACTER = "\ufffd"
 
 
@@ -53,9 +58,19 @@ def is_punctuation(char: str) -> bool:
     return unicodedata.category(char).startswith("P")
 
 
-def is_cjk(char: str) -> bool:
-    """True for what is a word by itself in Chinese text (`CJK_RANGES`)."""
-    return any(first <= ord(char) <= last for first, last in CJK_RANGES)
+def cjk_stand_in(char: str) -> str:
+    """The character that stands for a CJK one where CJK is not split; all others stay."""
+    code, place = ord(char), _FIRST_STAND_IN
+    for first, last in CJK_RANGES:
+        if first <= code <= last:
+            return chr(place + code - first)
+        place += last - first + 1
+    return char
+
+
+def is_cjk_stand_in(char: str) -> bool:
+    """True for what `cjk_stand_in` uses."""
+    return _FIRST_STAND_IN <= ord(char) < _FIRST_STAND_IN + _CJK_COUNT
 
 
 def normalize_char(char: str, *, lower_case: bool, strip_accents: bool) -> str:
@@ -77,11 +92,23 @@ def normalize_char(char: str, *, lower_case: bool, strip_accents: bool) -> str:
     return result
 
 
-def normalization_map(*, lower_case: bool, strip_accents: bool) -> dict[str, str]:
-    """The code points that `normalize_char` changes, with what they become."""
+def cleaning_map() -> dict[str, str]:
+    """The code points that are dropped (`is_dropped`), each with ""."""
+    return {char: "" for char in _chars(_BLOCKS_WITH_CHANGES) if is_dropped(char)}
+
+
+def normalization_map(*, lower_case: bool, strip_accents: bool, split_cjk: bool) -> dict[str, str]:
+    """The code points that normalization changes, with what they become.
+
+    Args:
+      lower_case, strip_accents: as for `normalize_char`.
+      split_cjk: if not, CJK characters become their `cjk_stand_in`.
+    """
     result = {}
-    for char in _chars(_BLOCKS_WITH_CHANGES):
+    for char in _chars(_BLOCKS_WITH_CHANGES if split_cjk else (*_BLOCKS_WITH_CHANGES, *CJK_RANGES)):
         normalized = normalize_char(char, lower_case=lower_case, strip_accents=strip_accents)
+        if not split_cjk:
+            normalized = "".join(map(cjk_stand_in, normalized))
         if normalized != char:
             result[char] = normalized
     return result
@@ -128,21 +155,3 @@ def _char_class(codes: set[int]) -> str:
         if code is not None:
             first = previous = code
     return "".join(parts)
-
-
-def cjk_stand_in(char: str) -> str:
-    """A private-use code point that stands for a CJK one, where CJK is not to be split.
-
-    The WordPiece op always sets CJK apart; it does not know these. Planes 15 and 16 have room for
-    131,072 and the ranges of `CJK_RANGES` hold 92,878, so every one has its own.
-    """
-    code = ord(char)
-    offset = 0
-    for first, last in CJK_RANGES:
-        if first <= code <= last:
-            return chr(0xF0000 + offset + code - first)
-        offset += last - first + 1
-    raise ValueError(f"{char!r} is not CJK")
-
-
-PRIVATE_PLANES = re.compile("[\U000f0000-\U0010ffff]")

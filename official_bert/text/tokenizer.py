@@ -7,7 +7,7 @@ import functools
 import os
 import pathlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,18 @@ import tensorflow as tf
 import tensorflow_text as text
 
 from official_bert.text import normalization, tokenizer_config
+from official_bert.text.kept_tokens import KeptTokens
 from official_bert.text.normalizer_model import build_normalizer_model
+from official_bert.text.offsets import char_sizes
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
-from official_bert.text.wordpiece import WordPieces
+from official_bert.text.wordpiece import Pieces, WordPieces
 
 # Stands for an invalid byte until the normalizer drops it, as it drops every control character; one
 # byte for one, so that offsets hold.
 _INVALID = "\x01"
+_STRINGS = (tf.TensorSpec([None], tf.string),)
+_NO_CHARACTER = "\U0010ffff"
 _SURROGATES = r"\x{D800}-\x{DFFF}"  # RE2 takes them for characters, UTF-8 does not
 
 
@@ -65,14 +69,13 @@ class BertTokenizer(tf.Module):
             model_max_length=model_max_length,
             added_tokens=tuple(added_tokens),
         )
+        strips = lower_case if strip_accents is None else strip_accents
+        self._cleaner = text.FastBertNormalizer(model_buffer=_cleaner_model())
         self._normalizer = text.FastBertNormalizer(
-            model_buffer=_normalizer_model(
-                lower_case,
-                lower_case if strip_accents is None else strip_accents,
-                tokenize_chinese_chars,
-            )
+            model_buffer=_normalizer_model(lower_case, strips, tokenize_chinese_chars)
         )
         self._word_pieces = WordPieces(self.vocab, split_cjk=tokenize_chinese_chars)
+        self._kept_tokens = KeptTokens(self.vocab, added_tokens) if keep_special_tokens else None
         self._vocab_folder = tempfile.TemporaryDirectory(prefix="bert_vocab_")
         vocab_path = pathlib.Path(self._vocab_folder.name) / tokenizer_config.VOCAB_FILE_NAME
         self.vocab.save(vocab_path)
@@ -122,26 +125,48 @@ class BertTokenizer(tf.Module):
         """
         return _over_last_dimension(self.tokenize_batch_with_offsets, strings)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(input_signature=_STRINGS, autograph=False)
     def tokenize_batch(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """`tokenize` for strings [B]; an exported tokenizer has it."""
-        normalized = self._normalizer.normalize(self._repair(strings))
-        return self._word_pieces.lookup(normalized)[0]
+        return self._pieces(strings, self._pieces_without_offsets)[0]
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    @tf.function(input_signature=_STRINGS, autograph=False)
     def tokenize_batch_with_offsets(
         self, strings: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """`tokenize_with_offsets` for strings [B]; an exported tokenizer has it."""
-        normalized, sources = self._normalizer.normalize_with_offsets(self._repair(strings))
+        ids, starts, limits = self._pieces(strings, self._pieces_with_offsets)
+        return ids, tf.cast(starts, tf.int32), tf.cast(limits, tf.int32)
+
+    def _pieces(self, strings: tf.Tensor, plain: Callable[[tf.Tensor], Pieces]) -> Pieces:
+        if self._kept_tokens is None:
+            return plain(strings)
+        return self._kept_tokens.pieces(strings, plain)
+
+    def _pieces_without_offsets(self, strings: tf.Tensor) -> Pieces:
+        """The pieces of strings [B]; starts and limits count bytes of the normalized strings."""
+        return self._word_pieces.lookup(self._normalizer.normalize(self._repair(strings)))
+
+    def _pieces_with_offsets(self, strings: tf.Tensor) -> Pieces:
+        """The pieces of strings [B]; starts and limits count bytes of `strings`.
+
+        What is dropped for good (controls) goes first, accents go later, so that a piece ends
+        behind its accents but before a zero-width space.
+        """
+        cleaned, in_source = self._cleaner.normalize_with_offsets(self._repair(strings))
+        normalized, in_cleaned = self._normalizer.normalize_with_offsets(cleaned)
         ids, starts, limits = self._word_pieces.lookup(normalized)
-        first_byte = tf.gather(sources.row_starts(), ids.value_rowids())
-
-        def to_source(offsets: tf.RaggedTensor) -> tf.RaggedTensor:
-            places = first_byte + tf.cast(offsets.values, tf.int64)
-            return offsets.with_values(tf.cast(tf.gather(sources.values, places), tf.int32))
-
-        return ids, to_source(starts), to_source(limits)
+        # Both maps have an entry for each byte of their text and one for its end.
+        row = ids.value_rowids()
+        first = tf.gather(in_cleaned.row_starts(), row)
+        last = tf.gather(in_cleaned.values, first + limits.values - 1)
+        start = tf.gather(in_cleaned.values, first + starts.values)
+        limit = tf.gather(in_cleaned.values, first + limits.values)
+        limit = _behind_character(cleaned, row, last, limit)
+        first = tf.gather(in_source.row_starts(), row)
+        start = tf.gather(in_source.values, first + start)
+        limit = tf.gather(in_source.values, first + limit - 1) + 1
+        return ids, starts.with_values(start), limits.with_values(limit)
 
     def _repair(self, strings: tf.Tensor) -> tf.Tensor:
         """What the normalizer cannot see from one code point: invalid bytes and the final sigma.
@@ -149,7 +174,9 @@ class BertTokenizer(tf.Module):
         Every change is byte for byte: offsets stay.
         """
         lower_case = self.tokenizer_config.lower_case
-        plain = f"(?s)[^{_SURROGATES}{'Σ' if lower_case else ''}]*"
+        split_cjk = self.tokenizer_config.tokenize_chinese_chars
+        stand_ins = "" if split_cjk else normalization.STAND_IN_CLASS
+        plain = f"(?s)[^{_SURROGATES}{'Σ' if lower_case else ''}{stand_ins}]*"
         is_plain = tf.strings.regex_full_match(strings, plain)
 
         def repair_some() -> tf.Tensor:
@@ -158,15 +185,50 @@ class BertTokenizer(tf.Module):
             if lower_case:
                 pattern = normalization.final_sigma_pattern()
                 some = tf.strings.regex_replace(some, pattern, r"\1ς\2")
+            if not split_cjk:
+                some = tf.strings.regex_replace(some, f"[{stand_ins}]", _NO_CHARACTER)
             return tf.tensor_scatter_nd_update(strings, places, some)
 
         return tf.cond(tf.reduce_all(is_plain), lambda: strings, repair_some)
 
 
+def _behind_character(
+    strings: tf.Tensor, rows: tf.Tensor, last: tf.Tensor, limits: tf.Tensor
+) -> tf.Tensor:
+    """Moves each limit that is not behind the character at `last` to the end of that character.
+
+    One character may become several (NFD of Hangul) and a piece may end between them.
+
+    Args:
+      strings: string [B], valid UTF-8.
+      rows: int64 [T], the string of each piece.
+      last, limits: int64 [T], in bytes.
+    """
+    is_within = limits <= last
+
+    def moved() -> tf.Tensor:
+        starts, of_rows = tf.boolean_mask(last, is_within), tf.boolean_mask(rows, is_within)
+        sizes = char_sizes(strings, of_rows, starts)
+        return tf.tensor_scatter_nd_update(limits, tf.where(is_within), starts + sizes)
+
+    return tf.cond(tf.reduce_any(is_within), moved, lambda: limits)
+
+
 @functools.cache
 def _normalizer_model(lower_case: bool, strip_accents: bool, split_cjk: bool) -> tf.Tensor:
-    del split_cjk
-    mapping = normalization.normalization_map(lower_case=lower_case, strip_accents=strip_accents)
+    return _model_buffer(
+        normalization.normalization_map(
+            lower_case=lower_case, strip_accents=strip_accents, split_cjk=split_cjk
+        )
+    )
+
+
+@functools.cache
+def _cleaner_model() -> tf.Tensor:
+    return _model_buffer(normalization.cleaning_map())
+
+
+def _model_buffer(mapping: Mapping[str, str]) -> tf.Tensor:
     with tf.init_scope():
         return tf.constant(np.frombuffer(build_normalizer_model(mapping), np.uint8))
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as text
 
+from official_bert.errors import InputError
 from official_bert.text import normalization
+from official_bert.text.offsets import count_chars
 from official_bert.text.vocab import Vocab
 
-MAX_CHARS_PER_WORD = 200
+MAX_CHARS_PER_WORD = 200  # google-research/bert, WordpieceTokenizer
 _MAX_BYTES_PER_CHAR = 4
 _MAX_BYTES_PER_PIECE = 256  # what the op can hold
+_SUFFIX = "##"
+
+# ids (int32), starts and limits (int64, in bytes) of pieces, each [B, (tokens)].
+Pieces = tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]
 
 
 class WordPieces(tf.Module):
     """Splits normalized text into words and words into pieces.
 
-    tensorflow_text's FastWordpieceTokenizer does it in time linear in the text (Song et al. 2021).
+    tensorflow_text's FastWordpieceTokenizer does it in time linear in the text (Song et al. 2021,
+    arXiv 2012.15524). It counts the length of a word in bytes; the rule counts characters, which
+    is mended here.
     """
 
     def __init__(self, vocab: Vocab, *, split_cjk: bool) -> None:
@@ -24,36 +35,106 @@ class WordPieces(tf.Module):
 
         Args:
           vocab: the vocabulary.
-          split_cjk: whether each CJK character is a word of its own.
+          split_cjk: whether each CJK character is a word of its own; if not, the normalized text
+            has `normalization.cjk_stand_in` for them.
+
+        Raises:
+          InputError: a token is longer than the op can hold.
         """
         super().__init__(name="word_pieces")
-        del split_cjk
+        tokens = _tokens_for_the_op(vocab, split_cjk=split_cjk)
         self._unk_id = vocab.unk_id
+        self._is_suffix = tf.constant([token.startswith(_SUFFIX) for token in tokens])
+        self._block = (_suffixes_of_a_long_word(vocab) + 1) // 2
         self._op = text.FastWordpieceTokenizer(
-            vocab=_reachable(vocab),
-            unknown_token=vocab.tokens[vocab.unk_id],
+            vocab=tokens,
+            unknown_token=tokens[vocab.unk_id],
             max_bytes_per_word=MAX_CHARS_PER_WORD * _MAX_BYTES_PER_CHAR,
             token_out_type=tf.int32,
         )
 
-    def lookup(
-        self, normalized: tf.Tensor
-    ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """The pieces of strings [B]: ids, starts and limits (bytes), each int32 [B, (tokens)]."""
-        return self._op.tokenize_with_offsets(normalized)
+    def lookup(self, normalized: tf.Tensor) -> Pieces:
+        """The pieces of strings [B]."""
+        pieces = self._op.tokenize_with_offsets(normalized)
+        # A word of more than 200 characters has so many suffixes in a row that some aligned block
+        # of half their number is all suffixes. Few batches have one.
+        ids, block = pieces[0].values, self._block
+        is_suffix = tf.gather(self._is_suffix, ids[: tf.size(ids) // block * block])
+        has_long_run = tf.reduce_any(tf.reduce_all(tf.reshape(is_suffix, [-1, block]), axis=1))
+        return tf.cond(
+            has_long_run, lambda: self._without_long_words(normalized, pieces), lambda: pieces
+        )
+
+    def _without_long_words(self, normalized: tf.Tensor, pieces: Pieces) -> Pieces:
+        """Makes one [UNK] of each word that has more than 200 characters."""
+        ids, starts, limits = pieces
+        first = tf.where(~tf.gather(self._is_suffix, ids.values))[:, 0]  # [W], of each word
+        last = tf.concat([first[1:], [tf.size(ids.values, tf.int64)]], axis=0) - 1  # [W]
+        word_start = tf.gather(starts.values, first)
+        word_limit = tf.gather(limits.values, last)
+
+        def counted() -> Pieces:
+            rows = tf.gather(ids.value_rowids(), first)
+            too_long = count_chars(normalized, rows, word_start, word_limit) > MAX_CHARS_PER_WORD
+            in_too_long = tf.repeat(too_long, last - first + 1)  # [T]
+            new_ids = tf.where(in_too_long, self._unk_id, ids.values)
+            # Of such a word, the first piece stays: as [UNK], and as long as the word.
+            new_limits = tf.where(
+                in_too_long, tf.repeat(word_limit, last - first + 1), limits.values
+            )
+            stays = ids.with_values(~(in_too_long & tf.gather(self._is_suffix, ids.values)))
+            return (
+                tf.ragged.boolean_mask(ids.with_values(new_ids), stays),
+                tf.ragged.boolean_mask(starts, stays),
+                tf.ragged.boolean_mask(limits.with_values(new_limits), stays),
+            )
+
+        # No word has more characters than bytes, and counting bytes is cheap.
+        has_many_bytes = tf.reduce_any(word_limit - word_start > MAX_CHARS_PER_WORD)
+        return tf.cond(has_many_bytes, counted, lambda: pieces)
 
 
-def _reachable(vocab: Vocab) -> list[str]:
-    """The tokens for the op, which wants them unique, and takes some that the rule cannot reach.
+def _tokens_for_the_op(vocab: Vocab, *, split_cjk: bool) -> list[str]:
+    """The vocabulary as the op can take it: as many entries, none twice, none that misleads it.
 
     The op looks for pieces before it looks for spaces, so a token with a space in it would match
-    across words; it also uses control characters for itself.
+    across words; control characters it uses itself. No word of the rule has either in it.
     """
     tokens = []
     for id_, token in enumerate(vocab.tokens):
-        reachable = vocab.id_of(token) == id_ and not any(
-            normalization.is_whitespace(c) or normalization.is_dropped(c) for c in token
-        )
-        # Punctuation within a longer token keeps the op from using it.
-        tokens.append(token if reachable and token else f"[\x01{id_}]")
-    return tokens
+        body = token.removeprefix(_SUFFIX)
+        if (
+            not token
+            or vocab.id_of(token) != id_
+            or len(body) > MAX_CHARS_PER_WORD
+            or not _may_be_in_a_word(body)
+            or (not split_cjk and any(normalization.is_cjk_stand_in(c) for c in body))
+        ):
+            # The op does not use a token with punctuation beside other characters.
+            tokens.append(f"[\x01{id_}]")
+            continue
+        if not split_cjk:
+            token = "".join(normalization.cjk_stand_in(c) for c in token)
+        if len(body.encode()) > _MAX_BYTES_PER_PIECE:
+            raise InputError(
+                f"vocabulary, line {id_ + 1}: {token[:20]!r}… has {len(body.encode())} bytes, "
+                f"more than the {_MAX_BYTES_PER_PIECE} that a piece may have"
+            )
+        tokens.append(token)
+    # The op fails where it may use none of the tokens; this one it may, and text never has it.
+    return [*tokens, "\x01"]
+
+
+def _may_be_in_a_word(body: str) -> bool:
+    if body.isprintable() and " " not in body:  # which is quick to say of nearly all tokens
+        return True
+    return not any(normalization.is_whitespace(c) or normalization.is_dropped(c) for c in body)
+
+
+def _suffixes_of_a_long_word(vocab: Vocab) -> int:
+    """The fewest "##" pieces in a row that a word of more than 200 characters can have."""
+    lengths = np.array([len(t) for t in vocab.tokens if not t.startswith(_SUFFIX)])
+    suffix_lengths = [len(t) - len(_SUFFIX) for t in vocab.tokens if t.startswith(_SUFFIX)]
+    first = min(int(lengths.max()), MAX_CHARS_PER_WORD)
+    others = max([1, *suffix_lengths])
+    return math.ceil((MAX_CHARS_PER_WORD + 1 - first) / others)

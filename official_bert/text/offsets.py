@@ -1,0 +1,70 @@
+"""Bytes and characters of strings, in the graph, in time linear in the text.
+
+Everything looks at all strings of a batch as one row of bytes: `tf.strings.substr` on the string of
+each piece would copy a long line once for every piece of it.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+def byte_to_char_offsets(strings: tf.Tensor, offsets: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Turns offsets in bytes into offsets in characters (code points).
+
+        byte_to_char_offsets(["né à"], [[0, 4, 6]])  # [[0, 3, 4]]
+
+    Args:
+      strings: string [B], UTF-8. An invalid byte counts as one character, unless it has the form of
+        a continuation byte (0x80-0xBF), which counts as none.
+      offsets: int [B, (tokens)], from 0 to the length of the string, as from
+        `BertTokenizer.tokenize_with_offsets`.
+
+    Returns:
+      int32 [B, (tokens)].
+    """
+    rows = offsets.value_rowids()
+    offsets = tf.cast(offsets, tf.int64)
+    nothing = tf.zeros_like(offsets.values)
+    return offsets.with_values(count_chars(strings, rows, nothing, offsets.values))
+
+
+def count_chars(
+    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, limits: tf.Tensor
+) -> tf.Tensor:
+    """How many characters strings[rows[i]][starts[i] : limits[i]] has.
+
+    Args:
+      strings: string [B], UTF-8.
+      rows, starts, limits: int64 [T], in bytes.
+
+    Returns:
+      int32 [T].
+    """
+    code_units, row_starts = flat_bytes(strings)
+    is_first = tf.cast(tf.bitwise.bitwise_and(code_units, 0xC0) != 0x80, tf.int32)
+    before = tf.concat([[0], tf.cumsum(is_first)], axis=0)  # characters before each byte
+    row_start = tf.gather(row_starts, rows)
+    return tf.gather(before, row_start + limits) - tf.gather(before, row_start + starts)
+
+
+def char_sizes(strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
+    """How many bytes the character at strings[rows[i]][starts[i]] has.
+
+    Args:
+      strings: string [B], valid UTF-8.
+      rows, starts: int64 [T]; the starts are bytes at which a character begins.
+
+    Returns:
+      int64 [T], each 1 to 4.
+    """
+    code_units, row_starts = flat_bytes(strings)
+    first = tf.gather(code_units, tf.gather(row_starts, rows) + starts)
+    return 1 + sum(tf.cast(first >= bound, tf.int64) for bound in (0xC0, 0xE0, 0xF0))
+
+
+def flat_bytes(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The bytes of all strings [B] in a row, uint8, and where each string begins, int64 [B]."""
+    code_units = tf.io.decode_raw(tf.strings.reduce_join(strings), tf.uint8)
+    lengths = tf.cast(tf.strings.length(strings), tf.int64)
+    return code_units, tf.cumsum(lengths, exclusive=True)
