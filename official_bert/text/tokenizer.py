@@ -15,6 +15,7 @@ import tensorflow as tf
 import tensorflow_text as text
 
 from official_bert.text import normalization, tokenizer_config
+from official_bert.text.detokenizer import Detokenizer
 from official_bert.text.kept_tokens import KeptTokens
 from official_bert.text.normalizer_model import build_normalizer_model
 from official_bert.text.offsets import char_sizes
@@ -26,6 +27,7 @@ from official_bert.text.wordpiece import Pieces, WordPieces
 # byte for one, so that offsets hold.
 _INVALID = "\x01"
 _STRINGS = (tf.TensorSpec([None], tf.string),)
+_IDS = (tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1),)
 _NO_CHARACTER = "\U0010ffff"
 _SURROGATES = r"\x{D800}-\x{DFFF}"  # RE2 takes them for characters, UTF-8 does not
 
@@ -76,6 +78,7 @@ class BertTokenizer(tf.Module):
         )
         self._word_pieces = WordPieces(self.vocab, split_cjk=tokenize_chinese_chars)
         self._kept_tokens = KeptTokens(self.vocab, added_tokens) if keep_special_tokens else None
+        self._detokenizer = Detokenizer(self.vocab)
         self._vocab_folder = tempfile.TemporaryDirectory(prefix="bert_vocab_")
         vocab_path = pathlib.Path(self._vocab_folder.name) / tokenizer_config.VOCAB_FILE_NAME
         self.vocab.save(vocab_path)
@@ -125,6 +128,27 @@ class BertTokenizer(tf.Module):
         """
         return _over_last_dimension(self.tokenize_batch_with_offsets, strings)
 
+    def detokenize(self, ids: Any) -> tf.Tensor:
+        """Readable text of ids, as a writer would space it.
+
+            tokenizer.detokenize([[101, 2123, 1005, 1056, 2175, 1010, 8840, 2063, 999, 102, 0]])
+            # [b"don't go, loe!"]
+
+        Args:
+          ids: int [B, (tokens)], dense or ragged, or a vector [tokens]. [PAD], [CLS] and [SEP] are
+            left out.
+
+        Returns:
+          string [B], or a scalar for a vector.
+        """
+        if not isinstance(ids, tf.RaggedTensor):
+            ids = tf.convert_to_tensor(ids)
+            if ids.shape.rank == 1:
+                return self.detokenize(ids[tf.newaxis])[0]
+            ids = tf.RaggedTensor.from_tensor(ids)
+        ids = tf.cast(ids, tf.int32).with_row_splits_dtype(tf.int64)
+        return self.detokenize_batch(ids)
+
     @tf.function(input_signature=_STRINGS, autograph=False)
     def tokenize_batch(self, strings: tf.Tensor) -> tf.RaggedTensor:
         """`tokenize` for strings [B]; an exported tokenizer has it."""
@@ -137,6 +161,11 @@ class BertTokenizer(tf.Module):
         """`tokenize_with_offsets` for strings [B]; an exported tokenizer has it."""
         ids, starts, limits = self._pieces(strings, self._pieces_with_offsets)
         return ids, tf.cast(starts, tf.int32), tf.cast(limits, tf.int32)
+
+    @tf.function(input_signature=_IDS, autograph=False)
+    def detokenize_batch(self, ids: tf.RaggedTensor) -> tf.Tensor:
+        """`detokenize` for ids [B, (tokens)]; an exported tokenizer has it."""
+        return self._detokenizer.text(ids)
 
     def _pieces(self, strings: tf.Tensor, plain: Callable[[tf.Tensor], Pieces]) -> Pieces:
         if self._kept_tokens is None:
