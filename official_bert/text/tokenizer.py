@@ -18,14 +18,14 @@ from official_bert.text import normalization, tokenizer_config
 from official_bert.text.detokenizer import Detokenizer
 from official_bert.text.kept_tokens import KeptTokens
 from official_bert.text.normalizer_model import build_normalizer_model
-from official_bert.text.offsets import char_sizes
+from official_bert.text.offsets import char_sizes, flat_bytes
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
 from official_bert.text.wordpiece import Pieces, WordPieces
 
-# Stands for an invalid byte until the normalizer drops it, as it drops every control character; one
-# byte for one, so that offsets hold.
-_INVALID = "\x01"
+# Stands for an invalid byte until the normalizer drops it, as it drops every control character.
+_INVALID = 1
+_REPLACEMENT = 0xFFFD  # what the decoder makes of an invalid byte, or of several in a row
 _STRINGS = (tf.TensorSpec([None], tf.string),)
 _IDS = (tf.RaggedTensorSpec([None, None], tf.int32, ragged_rank=1),)
 _NO_CHARACTER = "\U0010ffff"
@@ -202,23 +202,44 @@ class BertTokenizer(tf.Module):
 
         Every change is byte for byte: offsets stay.
         """
-        lower_case = self.tokenizer_config.lower_case
-        split_cjk = self.tokenizer_config.tokenize_chinese_chars
-        stand_ins = "" if split_cjk else normalization.STAND_IN_CLASS
-        plain = f"(?s)[^{_SURROGATES}{'Σ' if lower_case else ''}{stand_ins}]*"
-        is_plain = tf.strings.regex_full_match(strings, plain)
+        strings = _where_not(f"[^{_SURROGATES}]*", strings, _mask_invalid_bytes)
+        if self.tokenizer_config.lower_case:
+            pattern = normalization.final_sigma_pattern()
+            strings = _where_not(
+                "[^Σ]*", strings, lambda some: tf.strings.regex_replace(some, pattern, r"\1ς\2")
+            )
+        if not self.tokenizer_config.tokenize_chinese_chars:
+            stand_ins = f"[{normalization.STAND_IN_CLASS}]"
+            strings = tf.strings.regex_replace(strings, stand_ins, _NO_CHARACTER)
+        return strings
 
-        def repair_some() -> tf.Tensor:
-            places = tf.where(~is_plain)  # [n, 1]
-            some = text.coerce_to_structurally_valid_utf8(tf.gather_nd(strings, places), _INVALID)
-            if lower_case:
-                pattern = normalization.final_sigma_pattern()
-                some = tf.strings.regex_replace(some, pattern, r"\1ς\2")
-            if not split_cjk:
-                some = tf.strings.regex_replace(some, f"[{stand_ins}]", _NO_CHARACTER)
-            return tf.tensor_scatter_nd_update(strings, places, some)
 
-        return tf.cond(tf.reduce_all(is_plain), lambda: strings, repair_some)
+def _where_not(
+    pattern: str, strings: tf.Tensor, change: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """Changes those of the strings [B] that `pattern` does not match; there are few of them."""
+    matches = tf.strings.regex_full_match(strings, f"(?s){pattern}")
+
+    def changed() -> tf.Tensor:
+        places = tf.where(~matches)  # [n, 1]
+        some = change(tf.gather_nd(strings, places))
+        return tf.tensor_scatter_nd_update(strings, places, some)
+
+    return tf.cond(tf.reduce_all(matches), lambda: strings, changed)
+
+
+def _mask_invalid_bytes(strings: tf.Tensor) -> tf.Tensor:
+    """Puts `_INVALID` in the place of every byte of strings [B] that is no part of valid UTF-8."""
+    codes, begins = tf.strings.unicode_decode_with_offsets(strings, "UTF-8", errors="replace")
+    code_units, row_starts = flat_bytes(strings)
+    begin = begins.values + tf.gather(row_starts, begins.value_rowids())
+    size = tf.concat([begin[1:], [tf.size(code_units, tf.int64)]], axis=0) - begin
+    is_invalid = tf.repeat(codes.values == _REPLACEMENT, size)
+    by_byte = tf.constant([bytes([code_unit]) for code_unit in range(256)])
+    masked = tf.gather(by_byte, tf.where(is_invalid, _INVALID, tf.cast(code_units, tf.int32)))
+    return tf.strings.reduce_join(
+        tf.RaggedTensor.from_row_starts(masked, row_starts, validate=False), axis=1
+    )
 
 
 def _behind_character(

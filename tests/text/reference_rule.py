@@ -20,6 +20,7 @@ product of it.
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import unicodedata
 
@@ -62,18 +63,9 @@ class ReferenceRule:
         """The normalized words of `text` (points 1 to 5)."""
         if isinstance(text, bytes):
             text = text.decode("utf-8", errors="ignore")
-        spaced = []
-        for char in text:
-            if char in " \t\n\r" or unicodedata.category(char) in ("Zs", "Zl", "Zp"):
-                spaced.append(" ")
-            elif char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf"):
-                continue
-            elif self.split_cjk and any(ord(char) in block for block in CJK):
-                spaced.append(f" {char} ")
-            else:
-                spaced.append(char)
+        spaced = "".join([_cleaned(char, self.split_cjk) for char in text])
         words = []
-        for token in "".join(spaced).split():
+        for token in spaced.split():
             words.extend(_split_at_punctuation(self._fold(token)))
         return words
 
@@ -128,6 +120,18 @@ def read_vocab(path: pathlib.Path) -> dict[str, int]:
     return {line.strip(): number for number, line in enumerate(lines)}
 
 
+@functools.cache
+def _cleaned(char: str, split_cjk: bool) -> str:
+    """Points 1 to 3 for one character."""
+    if char in " \t\n\r" or unicodedata.category(char) in ("Zs", "Zl", "Zp"):
+        return " "
+    if char in "\0\ufffd" or unicodedata.category(char) in ("Cc", "Cf"):
+        return ""
+    if split_cjk and any(ord(char) in block for block in CJK):
+        return f" {char} "
+    return char
+
+
 def _split_at_punctuation(token: str) -> list[str]:
     words: list[str] = []
     inside = False
@@ -143,6 +147,7 @@ def _split_at_punctuation(token: str) -> list[str]:
     return words
 
 
+@functools.cache
 def _is_punctuation(char: str) -> bool:
     if char.isascii():
         return char.isprintable() and not char.isalnum() and char != " "
