@@ -1,0 +1,169 @@
+"""What every kind of answer has in common.
+
+B rows of a batch, S sequence, H hidden.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+
+from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.text.segments import join_segments
+
+Tensors = Mapping[str, tf.Tensor]
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerOptions:
+    """How answers are computed; fixed in an export.
+
+    Attributes:
+        max_seq_length: the most tokens of a row; longer text is cut as in training.
+        pad_to: every batch is padded to this many tokens (static shapes, for accelerators); None
+            pads to the longest row of the batch.
+        candidates: how many of the best candidates are given where an answer is a choice.
+        concat_last_four: whether embeddings have the mean of the last four layers, side by side.
+    """
+
+    max_seq_length: int
+    pad_to: int | None = None
+    candidates: int = 5
+    concat_last_four: bool = False
+
+
+class AnswerModule(abc.ABC):
+    """One kind of answer: strings -> named tensors, all in TensorFlow ops.
+
+    Args:
+        bundle: the loaded model, as `official_bert.load_pretrained` gives it.
+        options: how answers are computed.
+
+    Attributes:
+        name: of the answer, and of its signature in an export.
+        ranked: outputs that list candidates in the order of another output; where two of those
+            values are all but equal, the order of the two says nothing.
+    """
+
+    name: ClassVar[str]
+    ranked: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, bundle: Any, options: AnswerOptions):
+        self._bundle = bundle
+        self._options = options
+        self._tokenizer = bundle.tokenizer
+
+    @property
+    @abc.abstractmethod
+    def model(self) -> tf.Module:
+        """The model whose variables the answers depend on."""
+
+    @property
+    @abc.abstractmethod
+    def text_inputs(self) -> dict[str, tf.TensorSpec]:
+        """The string inputs by name, each [B]."""
+
+    @abc.abstractmethod
+    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        """Strings -> the encoder's inputs, int32 [B, S] each."""
+
+    @abc.abstractmethod
+    def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """The encoder's inputs -> what the model says before it is read as an answer."""
+
+    @abc.abstractmethod
+    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        """Strings -> the answer, each output [B, …]."""
+
+    @classmethod
+    @abc.abstractmethod
+    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+        """The answer to one row as lines for people.
+
+        Args:
+            texts: the row's strings.
+            answer: from `tidy`.
+        """
+
+    @classmethod
+    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
+        """One row of the outputs without what only fills up a batch.
+
+        Args:
+            answer: the row's outputs as Python values.
+            candidates: how many of the best candidates stay, where the answer is a choice.
+        """
+        del candidates
+        return dict(answer)
+
+    @property
+    def vocab_asset(self) -> tf.saved_model.Asset:
+        """vocab.txt, for an export to take along."""
+        return self._tokenizer.vocab_asset
+
+    @property
+    def encoded_inputs(self) -> dict[str, tf.TensorSpec]:
+        """The inputs of `logits`."""
+        shape = [None, self._options.pad_to]
+        return {name: tf.TensorSpec(shape, tf.int32, name=name) for name in ENCODER_INPUTS}
+
+    def samples(self) -> list[dict[str, np.ndarray]]:
+        """Inputs to check an export with: a batch of 1 and one of 17.
+
+        Among them an empty string, a text of 5,000 words, emoji, and words of the vocabulary.
+        """
+        texts = self._sample_texts()
+        names = list(self.text_inputs)
+        rows = [
+            [texts[(row + shift * 5) % len(texts)] for row in range(17)]
+            for shift in range(len(names))
+        ]
+        batches = []
+        for size in (1, 17):
+            batches.append(
+                {
+                    name: np.array([text.encode() for text in column[-size:]], object)
+                    for name, column in zip(names, rows, strict=True)
+                }
+            )
+        return batches
+
+    def _sample_texts(self) -> list[str]:
+        """17 texts; the last one is a plain sentence."""
+        vocab = self._bundle.vocab
+        words = [
+            token
+            for id_, token in enumerate(vocab.tokens)
+            if id_ not in vocab.special_ids and not token.startswith(("[", "##"))
+        ] or ["a"]
+        sentences = [
+            " ".join(words[(start * 37 + step * 11) % len(words)] for step in range(1 + start))
+            for start in range(13)
+        ]
+        return [
+            "",
+            " ".join(sentences[-1].split()[:10] * 500),
+            "👩‍👩‍👧 😀🇫🇷 café",
+            "\0 \t",
+            *sentences,
+        ]
+
+    def _join(self, *segments: tf.RaggedTensor) -> dict[str, tf.Tensor]:
+        """[CLS] A [SEP] B [SEP], cut as in training; int32 [B, S] each."""
+        options = self._options
+        return join_segments(
+            segments,
+            self._bundle.vocab,
+            options.pad_to or options.max_seq_length,
+            pad_to_max=options.pad_to is not None,
+        )
+
+
+def text_spec(name: str) -> tf.TensorSpec:
+    """A string input with one text a row."""
+    return tf.TensorSpec([None], tf.string, name=name)

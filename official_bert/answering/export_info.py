@@ -1,0 +1,89 @@
+"""`export.json`, which an export carries among its assets: what it is and what it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+from typing import Any
+
+from official_bert.errors import InputError
+
+FILE_NAME = "export.json"
+ASSETS = "assets"
+
+
+@dataclasses.dataclass
+class ExportInfo:
+    """What an export says about itself.
+
+    Attributes:
+        task: the training task; "" for an encoder alone.
+        answers: the kinds of answer it gives, the one of `serving_default` first; each is the name
+            of a signature.
+        options: the fields of `AnswerOptions` that it was made with.
+        precision: float32 or bfloat16.
+        config_sha256: of the model's bert_config.json, as `BertConfig.to_json` writes it.
+        vocab_sha256: of vocab.txt.
+        metrics: the model's eval_results.json; empty where it was never evaluated.
+        signatures: name -> {"inputs": {name: [dtype, shape]}, "outputs": the same}.
+        ops: the ops of the graph, and which package has them: {"tensorflow": […], …}.
+        versions: of the packages that wrote it.
+    """
+
+    task: str
+    answers: list[str]
+    options: dict[str, Any]
+    precision: str
+    config_sha256: str
+    vocab_sha256: str
+    metrics: dict[str, Any]
+    signatures: dict[str, Any]
+    ops: dict[str, list[str]]
+    versions: dict[str, str]
+
+    def save(self, export_dir: str | os.PathLike[str]) -> None:
+        """Writes it among the assets of the SavedModel in `export_dir`."""
+        path = pathlib.Path(export_dir) / ASSETS / FILE_NAME
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, export_dir: str | os.PathLike[str]) -> ExportInfo:
+        """Reads it from the SavedModel in `export_dir`.
+
+        Raises:
+            InputError: it is not there, or not of this project.
+        """
+        path = pathlib.Path(export_dir) / ASSETS / FILE_NAME
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except OSError as error:
+            raise InputError(
+                f"{path} cannot be read ({error.strerror}): {export_dir} is no export of this "
+                "project"
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{path} is not what an export of this project has: {error}"
+            ) from error
+
+
+def newest_version(path: str | os.PathLike[str]) -> pathlib.Path:
+    """The SavedModel in `path`, which is one or holds numbered ones, as TF Serving looks for them.
+
+    Raises:
+        InputError: there is none.
+    """
+    folder = pathlib.Path(path)
+    if (folder / "saved_model.pb").exists():
+        return folder
+    versions = [
+        child
+        for child in (folder.iterdir() if folder.is_dir() else ())
+        if child.name.isdecimal() and (child / "saved_model.pb").exists()
+    ]
+    if not versions:
+        raise InputError(f"{folder} has no SavedModel: neither saved_model.pb nor folders like 1/")
+    return max(versions, key=lambda child: int(child.name))

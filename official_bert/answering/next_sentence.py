@@ -1,0 +1,48 @@
+"""Whether one text goes on after another (Devlin et al. 2019, section 3.1, task 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official_bert.answering.base import AnswerModule, AnswerOptions, Tensors, text_spec
+from official_bert.errors import InputError
+
+
+class NextSentence(AnswerModule):
+    """`text_a`, `text_b` -> `is_next_probability` float32 [B]."""
+
+    name = "next_sentence"
+
+    def __init__(self, bundle: Any, options: AnswerOptions):
+        super().__init__(bundle, options)
+        if bundle.pretrainer is None or bundle.pretrainer.next_sentence is None:
+            missing = ", ".join(bundle.missing_heads) or "the pooler"
+            raise InputError(f"next_sentence needs its head, and the model lacks {missing}")
+
+    @property
+    def model(self) -> tf.Module:
+        return self._bundle.pretrainer
+
+    @property
+    def text_inputs(self) -> dict[str, tf.TensorSpec]:
+        return {name: text_spec(name) for name in ("text_a", "text_b")}
+
+    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self.text_inputs))
+
+    def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """-> `next_sentence` float32 [B, 2]; class 0: the second text goes on after the first."""
+        pretrainer = self._bundle.pretrainer
+        pooled = pretrainer.encoder(dict(inputs), training=False)["pooled_output"]
+        return {"next_sentence": tf.cast(pretrainer.next_sentence(pooled), tf.float32)}
+
+    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        logits = self.logits(self.encode(texts))["next_sentence"]
+        return {"is_next_probability": tf.nn.softmax(logits)[:, 0]}
+
+    @classmethod
+    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+        return [f"{answer['is_next_probability']:.4f}  {texts[0]} ||| {texts[1]}"]

@@ -1,0 +1,134 @@
+"""Answers for lines of text: words for [MASK], next-sentence probabilities, embeddings.
+
+  echo "the capital of france is [MASK]." | python -m official_bert.predict --model_dir=MODEL
+  python -m official_bert.predict --saved_model=EXPORT --task=next_sentence \\
+      --input_file=pairs.txt --output_format=jsonl --output_file=answers.jsonl
+
+A line of several texts has ||| or a TAB between them: `A ||| B`. A JSON line has the row's texts
+and the outputs, named as in the signatures of an export.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import sys
+from typing import IO, TYPE_CHECKING
+
+from absl import flags
+
+from official_bert import cli
+from official_bert.atomic import atomic_file
+from official_bert.errors import InputError
+
+if TYPE_CHECKING:
+    from official_bert.answering.rows import Answerer
+
+_MODEL_DIR = flags.DEFINE_string("model_dir", None, "Model folder, or another checkpoint.")
+_SAVED_MODEL = flags.DEFINE_string(
+    "saved_model", None, "An export instead: EXPORT, whose newest version is taken, or EXPORT/1."
+)
+_TASK = flags.DEFINE_string(
+    "task", None, "fill_mask, next_sentence or embed; without it, what the model is for."
+)
+_INPUT_FILE = flags.DEFINE_string("input_file", None, "Text, a row a line; without it, stdin.")
+_OUTPUT_FILE = flags.DEFINE_string("output_file", None, "Where to write; without it, stdout.")
+_OUTPUT_FORMAT = flags.DEFINE_enum(
+    "output_format", "text", ["text", "jsonl"], "For people, or one JSON object a line."
+)
+_TOP_K = flags.DEFINE_integer(
+    "top_k", None, "Candidates where the answer is a choice; 5, or what an export has.", 1
+)
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Lines that are computed together.", 1)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length", None, "Most tokens of a row; an export has its own.", 1
+)
+
+_DEFAULT_CANDIDATES = 5
+
+
+def main() -> None:
+    if (_MODEL_DIR.value is None) == (_SAVED_MODEL.value is None):
+        raise InputError("give one of --model_dir and --saved_model")
+    with _opened_input() as lines, _opened_output() as output:
+        name, answerer, candidates = _from_export() if _SAVED_MODEL.value else _from_model()
+
+        from official_bert.answering import answer_class
+        from official_bert.answering.rows import read_rows
+
+        kind = answer_class(name)
+        rows = read_rows(lines, answerer.inputs)
+        while batch := list(itertools.islice(rows, _BATCH_SIZE.value)):
+            for row, answer in zip(batch, answerer(batch), strict=True):
+                texts = [text.decode("utf-8", errors="replace") for text in row]
+                tidied = kind.tidy(answer, candidates)
+                if _OUTPUT_FORMAT.value == "jsonl":
+                    named = dict(zip(answerer.inputs, texts, strict=True))
+                    output.write(json.dumps({**named, **tidied}, ensure_ascii=False) + "\n")
+                else:
+                    output.writelines(f"{line}\n" for line in kind.readable(texts, tidied))
+            output.flush()
+
+
+def _from_model() -> tuple[str, Answerer, int]:
+    from official_bert.answering.opening import open_model
+    from official_bert.answering.rows import Answerer
+
+    candidates = _TOP_K.value or _DEFAULT_CANDIDATES
+    opened = open_model(
+        _MODEL_DIR.value,
+        names=(_TASK.value,) if _TASK.value else (),
+        max_seq_length=_MAX_SEQ_LENGTH.value,
+        candidates=candidates,
+    )
+    name, module = next(iter(opened.modules.items()))
+    return name, Answerer.from_module(module), candidates
+
+
+def _from_export() -> tuple[str, Answerer, int]:
+    from official_bert.answering.export_info import ExportInfo, newest_version
+
+    if _MAX_SEQ_LENGTH.value is not None:
+        raise InputError("--max_seq_length is fixed in an export: leave it out")
+    folder = newest_version(_SAVED_MODEL.value)
+    info = ExportInfo.load(folder)
+    name = _TASK.value or info.answers[0]
+    if name not in info.answers:
+        raise InputError(f"--task={name}: {folder} has {', '.join(info.answers)}")
+    most = info.options["candidates"]
+    candidates = _TOP_K.value or most
+    if candidates > most:
+        raise InputError(f"--top_k={candidates}: {folder} was exported with --top_k={most}")
+
+    from official_bert.answering.rows import Answerer
+
+    return name, Answerer.from_export(folder, info, name), candidates
+
+
+def _opened_input() -> contextlib.AbstractContextManager[IO[bytes]]:
+    if _INPUT_FILE.value is None:
+        return contextlib.nullcontext(sys.stdin.buffer)
+    try:
+        return open(_INPUT_FILE.value, "rb")
+    except OSError as error:
+        path = _INPUT_FILE.value
+        raise InputError(f"cannot read --input_file={path}: {error.strerror}") from error
+
+
+def _opened_output() -> contextlib.AbstractContextManager[IO[str]]:
+    path = _OUTPUT_FILE.value
+    if path is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Answers have every script in them, whatever the terminal's locale says.
+            sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+        return contextlib.nullcontext(sys.stdout)
+    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
+        raise InputError(f"cannot write --output_file={path}: no such folder, or a folder itself")
+    return atomic_file(path)
+
+
+if __name__ == "__main__":
+    cli.run(main)

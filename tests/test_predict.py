@@ -1,0 +1,71 @@
+"""The command as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.answering.tiny import tiny_bundle, write_model_folder
+from tests.public_data import ROOT
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory):
+    return write_model_folder(tmp_path_factory.mktemp("model") / "m", tiny_bundle())
+
+
+def run(*arguments, stdin=b""):
+    command = [sys.executable, "-m", "official_bert.predict", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT)
+
+
+def test_lines_of_text_get_readable_answers(model_dir):
+    lines = "w1 [MASK] of [MASK]\n\n\xff\x00w2 😀\n".encode("latin-1", errors="replace")
+    process = run(f"--model_dir={model_dir}", "--top_k=2", "--batch_size=2", stdin=lines)
+    assert process.returncode == 0, process.stderr.decode()
+    output = process.stdout.decode().split("\n")
+    assert output[:2] == ["w1 [MASK] of [MASK]", "  mask 1"]
+    assert [line.split()[0][:2] for line in output[2:4]] == ["0.", "0."]
+    assert output[4] == "  mask 2"
+    assert output[7:9] == ["", "  (no [MASK] in it)"]
+    assert output[10] == "  (no [MASK] in it)"
+
+
+def test_pairs_from_a_file_to_json_lines(model_dir, tmp_path):
+    (tmp_path / "in").write_text("the capital ||| of france\nw1\tw2\n")
+    process = run(
+        f"--model_dir={model_dir}",
+        "--task=next_sentence",
+        "--output_format=jsonl",
+        f"--input_file={tmp_path / 'in'}",
+        f"--output_file={tmp_path / 'out'}",
+    )
+    assert process.returncode == 0, process.stderr.decode()
+    rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [(row["text_a"], row["text_b"]) for row in rows] == [
+        ("the capital", "of france"),
+        ("w1", "w2"),
+    ]
+    assert all(0 < row["is_next_probability"] < 1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give one of --model_dir and --saved_model"),
+        (["--model_dir=a", "--saved_model=b"], "give one of --model_dir and --saved_model"),
+        (["--model_dir=a", "--input_file=/no/such"], "/no/such"),
+        (["--model_dir=a", "--output_file=/no/such/file"], "/no/such/file"),
+        (["--model_dir=a", "--top_k=0"], "top_k"),
+        (["--saved_model=/no/such"], "/no/such has no SavedModel"),
+        (["--saved_model=/no/such", "--max_seq_length=8"], "--max_seq_length"),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line(arguments, message):
+    process = run(*arguments)
+    assert process.returncode == 2
+    assert process.stderr.decode().startswith("error: ") and message in process.stderr.decode()
+    assert process.stderr.decode().count("\n") == 1
