@@ -93,13 +93,12 @@ def read_blocks(paths: list[str], block_bytes: int = BLOCK_BYTES) -> Iterator[Bl
 
 def _file_blocks(path: str, file: Any, raw: IO[bytes], block_bytes: int) -> Iterator[Block]:
     start, on_disk = 0, 0
-    text = file.read(block_bytes)
+    text = file.read(block_bytes) + file.readline()
     if text.startswith(codecs.BOM_UTF8):
-        text = text[len(codecs.BOM_UTF8) :]
         start = len(codecs.BOM_UTF8)
+        text = text[start:]
     while True:
-        text += file.readline()
-        following = file.read(block_bytes)
+        following = file.read(block_bytes) + file.readline()
         now = raw.tell()
         yield Block(path, start, text, not following, now - on_disk)
         if not following:

@@ -89,6 +89,9 @@ _V2_NAMES = flags.DEFINE_bool(
     False,
     "Write input_word_ids and input_type_ids in place of input_ids and segment_ids.",
 )
+_PACK = flags.DEFINE_bool(
+    "pack_sequences", False, "Put several instances in a row of --max_seq_length."
+)
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace --output_dir if it is there.")
 _RESUME = flags.DEFINE_bool("resume", False, "Go on with a run that was stopped.")
 
@@ -126,7 +129,11 @@ def main() -> None:
         vocab_file=_VOCAB_FILE.value,
         lower_case=_DO_LOWER_CASE.value,
         records=RecordRule(
-            instances, masking if masked else None, pad=_PAD.value, v2_names=_V2_NAMES.value
+            instances,
+            masking if masked else None,
+            pad=_PAD.value,
+            v2_names=_V2_NAMES.value,
+            pack=_PACK.value,
         ),
         dupe_factor=_DUPE_FACTOR.value,
         seed=_RANDOM_SEED.value,

@@ -12,6 +12,7 @@ from data_prep import pretraining
 from data_prep.pretraining import InstanceRule, Sequences
 from data_prep.record_encoding import Column, encode_examples
 from data_prep.token_store import FlatFile
+from official_bert.errors import InputError
 from official_bert.text import masking
 from official_bert.text.masking import MaskedBatch, MaskingRule
 from official_bert.text.vocab import Vocab
@@ -26,12 +27,22 @@ class RecordRule:
         masking: how instances are masked; None writes them unmasked.
         pad: pad with zeros to fixed lengths, as the readers of other programs expect.
         v2_names: `input_word_ids` and `input_type_ids` in place of `input_ids`, `segment_ids`.
+        pack: several instances in a row.
     """
 
     instances: InstanceRule
     masking: MaskingRule | None
     pad: bool = False
     v2_names: bool = False
+    pack: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises InputError where two settings exclude each other."""
+        if self.pack and self.pad:
+            raise InputError(
+                "pack_sequences and pad_records: readers of padded records do not know packed "
+                "ones; leave one of the two out"
+            )
 
 
 def gather_sequences(
@@ -71,8 +82,9 @@ class RecordMaker:
         vocab: the vocabulary.
 
     Attributes:
-        counts: sums over all records made: "instances", "tokens", "random_next", "predictions",
-            "masked", "random", "kept", "unknown_tokens".
+        counts: sums over all records made: "records", "instances", "tokens", "random_next",
+            "predictions", "masked", "random", "kept", "unknown_tokens"; and the largest seen:
+            "max_predictions_per_record", "max_instances_per_record".
     """
 
     def __init__(self, rule: RecordRule, vocab: Vocab) -> None:
@@ -85,7 +97,11 @@ class RecordMaker:
             )
 
     def make(
-        self, sequences: Sequences, keys: NDArray[np.uint64], is_random: NDArray
+        self,
+        sequences: Sequences,
+        keys: NDArray[np.uint64],
+        is_random: NDArray,
+        row_sizes: NDArray[np.int64],
     ) -> list[bytes]:
         """Serialized records of sequences.
 
@@ -93,13 +109,21 @@ class RecordMaker:
             sequences: n of them.
             keys: uint64 [n], of the instances.
             is_random: [n], whether the second segment is a random one.
+            row_sizes: int64 [rows], how many sequences, in order, each record takes: ones, but
+                where they are packed.
         """
+        row_starts = np.cumsum(row_sizes) - row_sizes
         lengths = sequences.lengths
         self.counts.update(
+            records=len(row_sizes),
             instances=len(keys),
             tokens=int(lengths.sum()),
             unknown_tokens=int(((sequences.ids == self._vocab.unk_id) & sequences.is_text).sum()),
         )
+        self._count_most("max_instances_per_record", row_sizes)
+        # Where in its row each sequence begins.
+        offsets = np.cumsum(lengths) - lengths
+        offsets -= np.repeat(offsets[row_starts], row_sizes)
         columns = self._inputs(sequences)
         if self._rule.masking is not None:
             masked = masking.mask_instances(
@@ -113,23 +137,33 @@ class RecordMaker:
                 pool=self._pool,
             )
             self._count_masks(masked)
+            self._count_most(
+                "max_predictions_per_record", np.add.reduceat(masked.counts, row_starts)
+            )
             columns[0] = self._tokens(columns[0].name, masked.ids, lengths)
-            columns += self._predictions(masked)
+            columns += self._predictions(masked, offsets)
+        one = np.ones(len(keys), np.int64)
         if self._rule.instances.pairs:
             self.counts["random_next"] += int(is_random.sum())
-            one = np.ones(len(keys), np.int64)
             columns.append(Column("next_sentence_labels", np.asarray(is_random), one))
+        if self._rule.pack:
+            number = np.arange(len(keys)) - np.repeat(row_starts, row_sizes) + 1
+            rows = np.zeros_like(sequences.ids)
+            columns += [
+                self._tokens("position_ids", rows + np.arange(rows.shape[1]), lengths),
+                self._tokens("pack_ids", rows + number[:, None], lengths),
+                Column("cls_positions", offsets, one),
+            ]
+            columns = [
+                Column(column.name, column.values, np.add.reduceat(column.lengths, row_starts))
+                for column in columns
+            ]
         return encode_examples(columns)
 
     def _inputs(self, sequences: Sequences) -> list[Column]:
-        names = (
-            ("input_word_ids", "input_type_ids")
-            if self._rule.v2_names
-            else (
-                "input_ids",
-                "segment_ids",
-            )
-        )
+        names = ("input_ids", "segment_ids")
+        if self._rule.v2_names:
+            names = ("input_word_ids", "input_type_ids")
         lengths = sequences.lengths
         column = np.arange(sequences.ids.shape[1])
         inside = column < lengths[:, None]
@@ -140,18 +174,21 @@ class RecordMaker:
             self._tokens(names[1], second, lengths),
         ]
 
-    def _tokens(self, name: str, rows: NDArray, lengths: NDArray[np.int64]) -> Column:
-        return self._column(name, rows, lengths, self._rule.instances.max_seq_length)
-
-    def _predictions(self, masked: MaskedBatch) -> list[Column]:
+    def _predictions(self, masked: MaskedBatch, offsets: NDArray[np.int64]) -> list[Column]:
         assert self._rule.masking is not None
         most = self._rule.masking.max_predictions_per_seq
+        positions = masked.positions
+        if self._rule.pack:
+            positions = positions + offsets[:, None]
         rows = {
-            "masked_lm_positions": masked.positions,
+            "masked_lm_positions": positions,
             "masked_lm_ids": masked.labels,
             "masked_lm_weights": masked.weights(),
         }
         return [self._column(name, values, masked.counts, most) for name, values in rows.items()]
+
+    def _tokens(self, name: str, rows: NDArray, lengths: NDArray[np.int64]) -> Column:
+        return self._column(name, rows, lengths, self._rule.instances.max_seq_length)
 
     def _column(self, name: str, rows: NDArray, lengths: NDArray[np.int64], padded: int) -> Column:
         """Rows [n, W], 0 behind their lengths, without padding or padded to a fixed length."""
@@ -171,3 +208,6 @@ class RecordMaker:
             kept=int((is_kept & ~is_mask).sum()),
             random=int((~is_kept & ~is_mask).sum()),
         )
+
+    def _count_most(self, name: str, values: NDArray[np.int64]) -> None:
+        self.counts[name] = max(self.counts[name], int(values.max()))

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_prep.corpus import Block
-from data_prep.instance_records import RecordMaker, gather_sequences
+from data_prep.instance_records import RecordMaker, RecordRule, gather_sequences
+from data_prep.packing import pack_instances
 from data_prep.planning import PLAN_DTYPE, plan_documents
 from data_prep.pretraining_settings import PretrainingSettings
 from data_prep.token_store import FlatFile, Store
@@ -117,19 +118,19 @@ def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
     rule = settings.records
     store = context.store(job.split)
     maker = RecordMaker(rule, context.vocab)
-    batch = max(1, _BATCH_TOKENS // rule.instances.max_seq_length)
     name = shard_name(job.split, job.index, job.count, compressed=settings.gzip)
     temporary = context.shards / f".{name}.{os.getpid()}.tmp"
     try:
         options = tf.io.TFRecordOptions(compression_type="GZIP" if settings.gzip else "")
         with tf.io.TFRecordWriter(str(temporary), options) as writer:
             for bucket in _buckets(context.work / plan_name(job.split), job):
-                for start in range(0, len(bucket), batch):
-                    entries = bucket[start : start + batch]
+                for entries, row_sizes in _batches(bucket, rule):
                     sequences = gather_sequences(
                         store.tokens, entries, rule.instances, context.vocab
                     )
-                    for record in maker.make(sequences, entries["key"], entries["is_random"]):
+                    for record in maker.make(
+                        sequences, entries["key"], entries["is_random"], row_sizes
+                    ):
                         writer.write(record)
         os.replace(temporary, context.shards / name)
     finally:
@@ -156,6 +157,22 @@ def _buckets(path: pathlib.Path, job: WriteJob) -> Iterator[NDArray]:
         bucket = np.concatenate(pieces)
         yield bucket[np.argsort(bucket["key"], kind="stable")]
     file.close()
+
+
+def _batches(bucket: NDArray, rule: RecordRule) -> Iterator[tuple[NDArray, NDArray[np.int64]]]:
+    """Plan entries for some records at a time, and how many each of these records takes."""
+    longest = rule.instances.max_seq_length
+    row_sizes = np.ones(len(bucket), np.int64)
+    if rule.pack:
+        lengths = bucket["a_length"].astype(np.int64) + bucket["b_length"]
+        lengths += longest - rule.instances.room
+        order, row_sizes = pack_instances(lengths, bucket["key"], longest)
+        bucket = bucket[order]
+    rows = max(1, _BATCH_TOKENS // longest)
+    ends = np.concatenate([[0], np.cumsum(row_sizes)])
+    for start in range(0, len(row_sizes), rows):
+        sizes = row_sizes[start : start + rows]
+        yield bucket[ends[start] : ends[start + len(sizes)]], sizes
 
 
 class _Keys:

@@ -23,22 +23,25 @@ def make_manifest(
             of each split.
     """
     splits = {}
+    largest: Counter[str] = Counter()
     for split in settings.splits:
         plan = progress["plans"][split]
         counts: Counter[str] = Counter()
         for shard in progress["shards"][split].values():
-            counts.update(shard)
+            for name, number in shard.items():
+                if name.startswith("max_"):
+                    largest[name] = max(largest[name], number)
+                else:
+                    counts[name] += number
+        room = counts["records"] * settings.records.instances.max_seq_length
         splits[split] = {
-            "num_records": counts["instances"],
+            "num_records": counts.pop("records"),
             "num_shards": settings.shards(split),
             "documents": plan["num_documents"],
             "passes": settings.passes(split),
             "skipped_pairs": plan["skipped"],
             **dict(sorted(counts.items())),
-            "padding_share": _share(
-                counts["instances"] * settings.records.instances.max_seq_length - counts["tokens"],
-                counts["instances"] * settings.records.instances.max_seq_length,
-            ),
+            "padding_share": _share(room - counts["tokens"], room),
         }
     fingerprint = settings.fingerprint()
     options = {
@@ -55,7 +58,7 @@ def make_manifest(
         vocab_sha256=vocab.sha256,
         sources={path: sha256_of_file(path) for path in settings.inputs},
         seed=settings.seed,
-        options=options,
+        options={**options, **largest},
         statistics={
             "documents": progress["store"]["num_documents"],
             **dict(sorted(progress["counts"].items())),
@@ -77,8 +80,8 @@ def summary(manifest: Manifest) -> str:
         lines.append(f"skipped {text['invalid_utf8_bytes']:,} bytes that are not UTF-8")
     for name, split in manifest.splits.items():
         lines.append(
-            f"{name}: {split['num_records']:,} instances in {split['num_shards']} files of "
-            f"{split['documents']:,} documents"
+            f"{name}: {split['instances']:,} instances of {split['documents']:,} documents, in "
+            f"{split['num_records']:,} records in {split['num_shards']} files"
         )
         if split["skipped_pairs"]:
             lines.append(
