@@ -82,12 +82,15 @@ class WordPieces(tf.Module):
             new_limits = tf.where(
                 in_too_long, tf.repeat(word_limit, last - first + 1), limits.values
             )
-            stays = ids.with_values(~(in_too_long & tf.gather(self._is_suffix, ids.values)))
-            return (
-                tf.ragged.boolean_mask(ids.with_values(new_ids), stays),
-                tf.ragged.boolean_mask(starts, stays),
-                tf.ragged.boolean_mask(limits.with_values(new_limits), stays),
-            )
+            stays = ~(in_too_long & tf.gather(self._is_suffix, ids.values))
+            before = tf.concat([[0], tf.cumsum(tf.cast(stays, tf.int64))], axis=0)
+            splits = tf.gather(before, ids.row_splits)
+
+            def kept(values: tf.Tensor) -> tf.RaggedTensor:
+                values = tf.boolean_mask(values, stays)
+                return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+
+            return kept(new_ids), kept(starts.values), kept(new_limits)
 
         # No word has more characters than bytes, and counting bytes is cheap.
         has_many_bytes = tf.reduce_any(word_limit - word_start > MAX_CHARS_PER_WORD)
