@@ -31,10 +31,10 @@ def run(main: Callable[[], None]) -> NoReturn:
     """
     # TensorFlow's start-up notices say nothing to a user; a level that the user set is kept.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if any(argument in _HELP_ARGUMENTS for argument in sys.argv[1:]):
-        print(_help())
-        sys.exit(0)
     try:
+        if any(argument in _HELP_ARGUMENTS for argument in sys.argv[1:]):
+            print(_help(), flush=True)
+            sys.exit(0)
         positional = flags.FLAGS(sys.argv)[1:]
         if positional:
             _fail(f"unexpected argument {positional[0]!r}: flags are written --name=value")

@@ -42,11 +42,7 @@ def write_pretraining_data(
         vocab_sha256=sha256_of_file(folder / "vocab.txt"),
         sources={},
         seed=seed,
-        options={
-            "max_predictions_per_record": 2,
-            "max_sequences_per_record": 1,
-            "next_sentence": True,
-        },
+        options={"objective": "bert", "max_predictions_per_seq": 2},
     ).save(folder)
     return folder
 

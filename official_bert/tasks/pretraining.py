@@ -46,7 +46,7 @@ class PretrainingTask:
 
     def __init__(self, manifest: Manifest):
         self._manifest = manifest
-        self._has_pairs = bool(manifest.options.get("next_sentence", True))
+        self._has_pairs = manifest.options["objective"] == "bert"
         pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
         self.losses = ("masked_lm_loss", *pair_losses)
 
@@ -54,8 +54,8 @@ class PretrainingTask:
         """The largest lengths and values of these records, for the parser."""
         return {
             "S": self._manifest.max_seq_length,
-            "P": self._manifest.options["max_predictions_per_record"],
-            "N": self._manifest.options["max_sequences_per_record"],
+            "P": self._manifest.options["max_predictions_per_seq"],
+            "N": 1,
             "vocab_size": config.vocab_size,
             "type_vocab_size": config.type_vocab_size,
         }

@@ -75,7 +75,7 @@ class Checkpoints:
                     "checkpoint %s cannot be read (%s); trying the one before", path, error
                 )
                 continue
-            self._saved_step = int(self._training_model.global_step)
+            self._saved_step = int(self._training_model.global_step.numpy())
             return self._saved_step
         if self._manager.checkpoints:
             folder = self._manager.directory

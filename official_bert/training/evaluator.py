@@ -35,7 +35,7 @@ class Evaluator:
             outputs = model(select_inputs(objective, batch), training=False)
             return objective.sums(outputs, batch), objective.weights(batch)
 
-        @tf.function(reduce_retracing=True)
+        @tf.function(reduce_retracing=True, autograph=False)
         def run(batch: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
             return strategy.reduce("sum", strategy.run(step, args=(batch,)), axis=None)
 

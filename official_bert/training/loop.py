@@ -139,10 +139,10 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         return [{name: float(value) for name, value in logs.items()} for logs in self._window]
 
     def _check_finite(self) -> None:
-        if self._skip_nonfinite or not int(self._training_model.nonfinite_steps):
+        if self._skip_nonfinite or not self._training_model.nonfinite_steps.numpy():
             return
         raise NonFiniteLossError(
-            int(self._training_model.first_nonfinite_step), self._window_values()
+            int(self._training_model.first_nonfinite_step.numpy()), self._window_values()
         )
 
     def _save(self, save: Callable[[int], None]) -> None:

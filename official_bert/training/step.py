@@ -105,15 +105,30 @@ class TrainingModel(tf_keras.Model):
         if self._accumulate_steps == 1:
             return self._part(batch, weights, tf.constant(0))
         size = tf.shape(batch["input_word_ids"])[0]
-        sums = {name: tf.zeros(()) for name in weights}
-        gradients = [tf.zeros_like(variable) for variable in self.trainable_variables]
-        for index in tf.range(self._accumulate_steps):
+
+        def add_part(index, sums, gradients):
             start = index * size // self._accumulate_steps
             limit = (index + 1) * size // self._accumulate_steps
             part = {name: tensor[start:limit] for name, tensor in batch.items()}
             part_sums, part_gradients = self._part(part, weights, index)
-            sums = {name: sums[name] + part_sums[name] for name in sums}
-            gradients = [a + b for a, b in zip(gradients, part_gradients, strict=True)]
+            return (
+                index + 1,
+                {name: sums[name] + part_sums[name] for name in sums},
+                [a + b for a, b in zip(gradients, part_gradients, strict=True)],
+            )
+
+        zeros = (
+            tf.constant(0),
+            {name: tf.zeros(()) for name in weights},
+            [tf.zeros_like(variable) for variable in self.trainable_variables],
+        )
+        _, sums, gradients = tf.while_loop(
+            lambda index, *_: index < self._accumulate_steps,
+            add_part,
+            zeros,
+            # One part in memory at a time is what this is for.
+            parallel_iterations=1,
+        )
         return sums, gradients
 
     def _part(
@@ -156,8 +171,7 @@ class TrainingModel(tf_keras.Model):
         # A condition may not stand around the merge of the replicas: merge first, then branch.
         def apply_on_all(strategy: tf.distribute.Strategy, finite, gradients) -> None:
             tf.cond(
-                strategy.reduce("sum", tf.cast(finite, tf.int32), axis=None)
-                == strategy.num_replicas_in_sync,
+                strategy.experimental_local_results(finite)[0],  # The same on all of them.
                 lambda: strategy.extended.call_for_each_replica(apply, args=(gradients,)),
                 lambda: None,
             )
