@@ -9,6 +9,8 @@ sharded TFRecords, vocab.txt, tokenizer_config.json and manifest.json.
 
 from __future__ import annotations
 
+import os
+
 from absl import flags
 
 from official_bert import cli
@@ -107,6 +109,10 @@ def main() -> None:
     from official_bert.errors import InputError
     from official_bert.text.masking import MaskingRule
 
+    # Workers share the cores: a pool of threads in each would only get in the others' way.
+    # TensorFlow reads these when it starts, here and in the workers.
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
     if _NUM_WORKERS.value < 1:
         raise InputError(f"--num_workers={_NUM_WORKERS.value} is below 1: give 1 or more")
     short = _SHORT_SEQ_PROB.value
@@ -123,14 +129,14 @@ def main() -> None:
         keep_prob=_KEEP_PROB.value,
         random_token_pool=_POOL.value,
     )
-    masked = _MASKING.value == "static" and _OBJECTIVE.value != "ltr"
     settings = PretrainingSettings(
         inputs=tuple(expand_inputs(_INPUT_FILE.value)),
         vocab_file=_VOCAB_FILE.value,
         lower_case=_DO_LOWER_CASE.value,
         records=RecordRule(
             instances,
-            masking if masked else None,
+            masking,
+            masks="none" if _OBJECTIVE.value == "ltr" else _MASKING.value,
             pad=_PAD.value,
             v2_names=_V2_NAMES.value,
             pack=_PACK.value,

@@ -17,6 +17,8 @@ from official_bert.text import masking
 from official_bert.text.masking import MaskedBatch, MaskingRule
 from official_bert.text.vocab import Vocab
 
+MASKS = ("static", "dynamic", "none")
+
 
 @dataclasses.dataclass(frozen=True)
 class RecordRule:
@@ -24,20 +26,25 @@ class RecordRule:
 
     Attributes:
         instances: how documents are cut.
-        masking: how instances are masked; None writes them unmasked.
+        masking: how instances are masked.
+        masks: "static" masks them in the records; "dynamic" leaves that to training; "none" where
+            nothing is to be masked.
         pad: pad with zeros to fixed lengths, as the readers of other programs expect.
         v2_names: `input_word_ids` and `input_type_ids` in place of `input_ids`, `segment_ids`.
         pack: several instances in a row.
     """
 
     instances: InstanceRule
-    masking: MaskingRule | None
+    masking: MaskingRule
+    masks: str = "static"
     pad: bool = False
     v2_names: bool = False
     pack: bool = False
 
     def __post_init__(self) -> None:
-        """Raises InputError where two settings exclude each other."""
+        """Raises InputError for a setting that is wrong, or two that exclude each other."""
+        if self.masks not in MASKS:
+            raise InputError(f"masks={self.masks!r} is not one of {MASKS}")
         if self.pack and self.pad:
             raise InputError(
                 "pack_sequences and pad_records: readers of padded records do not know packed "
@@ -91,10 +98,9 @@ class RecordMaker:
         self._rule = rule
         self._vocab = vocab
         self.counts: Counter[str] = Counter()
-        if rule.masking is not None:
-            self._pool = masking.random_tokens(
-                len(vocab), vocab.special_ids, vocab.unused_ids, rule.masking.random_token_pool
-            )
+        self._pool = masking.random_tokens(
+            len(vocab), vocab.special_ids, vocab.unused_ids, rule.masking.random_token_pool
+        )
 
     def make(
         self,
@@ -125,7 +131,11 @@ class RecordMaker:
         offsets = np.cumsum(lengths) - lengths
         offsets -= np.repeat(offsets[row_starts], row_sizes)
         columns = self._inputs(sequences)
-        if self._rule.masking is not None:
+        if self._rule.masks != "none":
+            # With whole words an instance may get fewer, never more.
+            predictions = masking.num_predictions(lengths, self._rule.masking)
+            self._count_most("max_predictions_per_record", np.add.reduceat(predictions, row_starts))
+        if self._rule.masks == "static":
             masked = masking.mask_instances(
                 sequences.ids,
                 sequences.is_text,
@@ -137,9 +147,6 @@ class RecordMaker:
                 pool=self._pool,
             )
             self._count_masks(masked)
-            self._count_most(
-                "max_predictions_per_record", np.add.reduceat(masked.counts, row_starts)
-            )
             columns[0] = self._tokens(columns[0].name, masked.ids, lengths)
             columns += self._predictions(masked, offsets)
         one = np.ones(len(keys), np.int64)
@@ -175,7 +182,6 @@ class RecordMaker:
         ]
 
     def _predictions(self, masked: MaskedBatch, offsets: NDArray[np.int64]) -> list[Column]:
-        assert self._rule.masking is not None
         most = self._rule.masking.max_predictions_per_seq
         positions = masked.positions
         if self._rule.pack:

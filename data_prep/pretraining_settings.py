@@ -44,7 +44,7 @@ class PretrainingSettings:
     def __post_init__(self) -> None:
         """Raises InputError naming the flag, its value and what it may be."""
         rule, masking = self.records.instances, self.records.masking
-        if masking is not None and masking.max_predictions_per_seq > rule.room:
+        if self.records.masks != "none" and masking.max_predictions_per_seq > rule.room:
             raise InputError(
                 f"max_predictions_per_seq={masking.max_predictions_per_seq} is above "
                 f"{rule.room}, the tokens of text in max_seq_length={rule.max_seq_length}: "

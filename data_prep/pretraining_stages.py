@@ -23,8 +23,9 @@ from data_prep.packing import pack_instances
 from data_prep.planning import PLAN_DTYPE, plan_documents
 from data_prep.pretraining_settings import PretrainingSettings
 from data_prep.token_store import FlatFile, Store
-from data_prep.tokenizing import TokenizedBlock, continuations, tokenize_block
+from data_prep.tokenizing import TokenizedBlock, tokenize_block
 from official_bert.data.manifest import shard_name
+from official_bert.text import masking
 from official_bert.text.vocab import Vocab
 
 # Plan entries that are held at once, and tokens of a batch of records.
@@ -47,14 +48,9 @@ class WorkerContext:
     def __init__(self, settings: tuple[PretrainingSettings, pathlib.Path, pathlib.Path]) -> None:
         self.settings, self.work, self.shards = settings
         self.vocab = Vocab.from_file(self.settings.vocab_file)
-        self._continues = continuations(self.vocab.tokens)
+        self._continues = masking.continuations(self.vocab.tokens)
         self._tokenizer: Any = None
         self._stores: dict[str, Store] = {}
-        import tensorflow as tf
-
-        # Workers share the cores; a pool of threads in each would only get in the others' way.
-        tf.config.threading.set_intra_op_parallelism_threads(1)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
 
     def tokenize(self, block: Block) -> TokenizedBlock:
         """Tokenizes a block of the corpus."""

@@ -33,11 +33,6 @@ class TokenizedBlock:
     counts: Counter[str]
 
 
-def continuations(tokens: tuple[str, ...]) -> NDArray[np.bool_]:
-    """bool [V]: which entries of a vocabulary continue a word: "##s", but not "##" itself."""
-    return np.array([token.startswith("##") and len(token) > 2 for token in tokens])
-
-
 def tokenize_block(
     block: Block, tokenizer: Any, continues: NDArray[np.bool_], max_sentence: int | None = None
 ) -> TokenizedBlock:
@@ -46,7 +41,7 @@ def tokenize_block(
     Args:
         block: whole lines.
         tokenizer: a `BertTokenizer`.
-        continues: from `continuations`.
+        continues: from `masking.continuations`.
         max_sentence: cut sentences into pieces of at most so many tokens; None leaves them whole.
     """
     lines = block.text.split(b"\n")

@@ -102,6 +102,11 @@ class MaskedBatch:
         return (columns < self.counts[:, None]).astype(np.float32)
 
 
+def continuations(tokens: tuple[str, ...]) -> NDArray[np.bool_]:
+    """bool [V]: which entries of a vocabulary continue a word: "##s", but not "##" itself."""
+    return np.array([token.startswith("##") and len(token) > 2 for token in tokens])
+
+
 def random_tokens(
     vocab_size: int, special_ids: frozenset[int], unused_ids: frozenset[int], pool: str
 ) -> NDArray[np.int32]:
@@ -120,6 +125,13 @@ def random_tokens(
         return np.arange(vocab_size, dtype=np.int32)
     left_out = special_ids | unused_ids
     return np.array([i for i in range(vocab_size) if i not in left_out], np.int32)
+
+
+def num_predictions(lengths: NDArray[np.int64], rule: MaskingRule) -> NDArray[np.int64]:
+    """int64 [B]: how many positions to predict in instances of these lengths, [CLS] counted."""
+    # Rounding is Python's and NumPy's alike: to even at one half.
+    wanted = np.rint(lengths * rule.masked_lm_prob).astype(np.int64)
+    return np.clip(wanted, 1, rule.max_predictions_per_seq)
 
 
 def mask_instances(
@@ -152,10 +164,7 @@ def mask_instances(
     Returns:
         A `MaskedBatch` with P = `rule.max_predictions_per_seq`.
     """
-    # Rounding is Python's and NumPy's alike: to even at one half.
-    wanted = np.rint(lengths * rule.masked_lm_prob).astype(np.int64)
-    wanted = np.clip(wanted, 1, rule.max_predictions_per_seq)
-    wanted = np.minimum(wanted, candidates.sum(axis=1))
+    wanted = np.minimum(num_predictions(lengths, rule), candidates.sum(axis=1))
     width = rule.max_predictions_per_seq
     if rule.whole_word:
         positions, units, counts = _choose_words(

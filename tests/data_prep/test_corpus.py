@@ -10,10 +10,10 @@ import pytest
 from data_prep import tokenizing
 from data_prep.corpus import Block, expand_inputs, read_blocks
 from official_bert.errors import InputError
-from official_bert.text import BertTokenizer, Vocab
+from official_bert.text import BertTokenizer, Vocab, masking
 
 VOCAB = Vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "d", "."])
-CONTINUES = tokenizing.continuations(VOCAB.tokens)
+CONTINUES = masking.continuations(VOCAB.tokens)
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,11 @@ def _settings(corpus: pathlib.Path, **changes) -> PretrainingSettings:
             objective=changes.pop("objective", "bert"),
         ),
         changes.pop("masking", MaskingRule(max_predictions_per_seq=5)),
-        **{name: changes.pop(name) for name in ("pad", "pack", "v2_names") if name in changes},
+        **{
+            name: changes.pop(name)
+            for name in ("masks", "pad", "pack", "v2_names")
+            if name in changes
+        },
     )
     settings = {"dupe_factor": 3, "num_shards": 3, **changes}
     return PretrainingSettings(
@@ -255,7 +259,7 @@ def test_padded_records_load_with_the_model_garden(corpus, tmp_path):
 
 
 def test_dynamic_records_are_the_static_ones_unmasked(static, corpus, tmp_path):
-    prepare(_settings(corpus, masking=None), str(tmp_path / "data"))
+    prepare(_settings(corpus, masks="dynamic"), str(tmp_path / "data"))
     dynamic = _read(tmp_path / "data")
     assert "masked_lm_positions" not in dynamic[0]
     expected = [(_originals(r), r["next_sentence_labels"]) for r in _read(static)]
@@ -306,6 +310,7 @@ def test_packed_records_hold_the_same_instances(static, corpus, tmp_path):
     assert manifest.options["max_predictions_per_record"] == max(
         len(record["masked_lm_positions"]) for record in packed
     )
+    assert manifest.options["max_predictions_per_seq"] == 5
     plain = Counter(
         (
             tuple(r["input_ids"]),
@@ -320,8 +325,8 @@ def test_packed_records_hold_the_same_instances(static, corpus, tmp_path):
 
 @pytest.mark.parametrize(("objective", "masked"), [("full_sentences", True), ("ltr", False)])
 def test_single_segments(corpus, tmp_path, objective, masked):
-    masking = MaskingRule(max_predictions_per_seq=5) if masked else None
-    settings = _settings(corpus, objective=objective, masking=masking, dupe_factor=1)
+    masks = "static" if masked else "none"
+    settings = _settings(corpus, objective=objective, masks=masks, dupe_factor=1)
     prepare(settings, str(tmp_path / "data"))
     found = _read(tmp_path / "data")
     for record in found:
