@@ -70,7 +70,7 @@ class Checkpoints:
         for path in reversed(self._manager.checkpoints):
             try:
                 self._checkpoint.restore(path).assert_existing_objects_matched()
-            except (tf.errors.OpError, AssertionError, ValueError) as error:
+            except Exception as error:  # A damaged file fails in many ways: IndexError is one.
                 logging.error(
                     "checkpoint %s cannot be read (%s); trying the one before", path, error
                 )

@@ -58,6 +58,8 @@ class TrainingModel(tf_keras.Model):
     ):
         super().__init__(name="training")
         self.model = model
+        # What `train_step` returns is summed over the replicas already.
+        self.distribute_reduction_method = "first"
         self._objective = objective
         self._seed = seed
         self._accumulate_steps = accumulate_steps

@@ -1,0 +1,102 @@
+import json
+
+import pytest
+import tensorflow as tf
+
+from official_bert.errors import InputError
+from official_bert.training.checkpointing import BestModel, Checkpoints
+from official_bert.training.optimization import AdamW
+from official_bert.training.step import TrainingModel
+from tests.training.test_step import Doubler, SquaredError
+
+
+def _training_model():
+    model = TrainingModel(Doubler(), SquaredError(), seed=0, accumulate_steps=1, max_grad_norm=0.0)
+    model.compile(optimizer=AdamW(learning_rate=0.1, jit_compile=False))
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def _checkpoints(folder, model, **changes):
+    settings = {"keep": 2, "every_steps": 10, "every_seconds": 0} | changes
+    return Checkpoints(folder, model, **settings)
+
+
+def _save_at(checkpoints, model, step):
+    model.model.w.assign(float(step))
+    model.global_step.assign(step)
+    checkpoints.save(step)
+
+
+def test_restores_the_newest_and_keeps_some(tmp_path):
+    model = _training_model()
+    checkpoints = _checkpoints(tmp_path, model)
+    for step in (10, 20, 30):
+        _save_at(checkpoints, model, step)
+    assert sorted(p.stem for p in (tmp_path / "checkpoints").glob("*.index")) == [
+        "ckpt-20",
+        "ckpt-30",
+    ]
+    other = _training_model()
+    assert _checkpoints(tmp_path, other).restore() == 30
+    assert float(other.model.w) == 30.0
+
+
+def test_a_corrupt_checkpoint_gives_way_to_the_one_before(tmp_path):
+    model = _training_model()
+    checkpoints = _checkpoints(tmp_path, model)
+    for step in (10, 20):
+        _save_at(checkpoints, model, step)
+    data = tmp_path / "checkpoints" / "ckpt-20.data-00000-of-00001"
+    data.write_bytes(b"\xff" * data.stat().st_size)
+    other = _training_model()
+    assert _checkpoints(tmp_path, other).restore() == 10
+    assert float(other.model.w) == 10.0
+    (tmp_path / "checkpoints" / "ckpt-10.index").write_bytes(b"")
+    with pytest.raises(InputError, match="none of the checkpoints in .* can be read"):
+        _checkpoints(tmp_path, _training_model()).restore()
+
+
+def test_saves_when_a_multiple_of_the_steps_is_passed(tmp_path):
+    model = _training_model()
+    checkpoints = _checkpoints(tmp_path, model)
+    saved = []
+    for step in (4, 8, 12, 16, 20, 24):
+        checkpoints.save_if_due(step)
+        saved.append(checkpoints.latest and checkpoints.latest.rsplit("-", 1)[1])
+    assert saved == [None, None, "12", "12", "20", "20"]
+
+
+def test_keeps_the_best_weights_with_their_score(tmp_path):
+    model = Doubler()
+    best = BestModel(tmp_path, model, metric="f1", lower=False)
+    for step, value in ((1, 0.5), (2, 0.7), (3, 0.6)):
+        model.w.assign(float(step))
+        assert best.update(step, {"f1": value}) == (step < 3)
+    score = json.loads((tmp_path / "best" / "score.json").read_text())
+    assert score == {"metric": "f1", "value": 0.7, "step": 2, "metrics": {"f1": 0.7}}
+    other = Doubler()
+    BestModel(tmp_path, other, metric="f1", lower=False).restore()
+    assert float(other.w) == 2.0
+
+
+def test_lower_can_be_better(tmp_path):
+    best = BestModel(tmp_path, Doubler(), metric="loss", lower=True)
+    assert [best.update(i, {"loss": v}) for i, v in enumerate([2.0, 3.0, 1.0])] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_an_unknown_deciding_metric_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="evaluation.best_metric is 'f2'"):
+        BestModel(tmp_path, Doubler(), metric="f2", lower=False).update(1, {"f1": 0.5})
+
+
+def test_a_model_of_another_shape_is_not_restored(tmp_path):
+    BestModel(tmp_path, Doubler(), metric="f1", lower=False).update(1, {"f1": 0.5})
+    other = tf.Module()
+    other.w = tf.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match="incompatible"):
+        BestModel(tmp_path, other, metric="f1", lower=False).restore()
