@@ -36,6 +36,8 @@ class KeptTokens(tf.Module):
           strings: string [B].
           between: gives the pieces of strings [P], the parts of `strings` without kept tokens.
         """
+        # The op takes U+0000 for the end of a string; another control will do as well: both go.
+        strings = tf.strings.regex_replace(strings, r"\x00", "\x01")
         parts, begins, ends = text.regex_split_with_offsets(strings, self._pattern, self._pattern)
         part, begin, end = parts.values, begins.values, ends.values  # [P]
         is_kept = tf.strings.regex_full_match(part, self._pattern)
