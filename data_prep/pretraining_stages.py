@@ -115,7 +115,8 @@ def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
     store = context.store(job.split)
     maker = RecordMaker(rule, context.vocab)
     name = shard_name(job.split, job.index, job.count, compressed=settings.gzip)
-    temporary = context.shards / f".{name}.{os.getpid()}.tmp"
+    # Beside the work files: what a killed worker leaves must not come into the finished folder.
+    temporary = context.work / f"{name}.{os.getpid()}.tmp"
     try:
         options = tf.io.TFRecordOptions(compression_type="GZIP" if settings.gzip else "")
         with tf.io.TFRecordWriter(str(temporary), options) as writer:

@@ -52,8 +52,9 @@ def tokenize_block(
     has_tokens = lengths > 0
     boundary = np.zeros(len(lines), bool)
     for i in np.flatnonzero(~has_tokens):
-        # A line of invisible characters is not an empty one. Whitespace is what Python strips.
-        boundary[i] = not lines[i].decode("utf-8", "ignore").strip()
+        # A line of invisible characters or invalid bytes is not an empty one. Whitespace is what
+        # Python strips.
+        boundary[i] = not lines[i].decode("utf-8", "replace").strip()
     boundaries_before = np.cumsum(boundary)[has_tokens]
     starts_document = np.diff(boundaries_before, prepend=0) > 0
     total = int(boundary.sum())

@@ -58,6 +58,7 @@ def test_what_ends_a_document(tokenizer):
     assert _documents([_block("a\n\u200b\nb\n".encode())], tokenizer) == [[A, B]]
     assert _documents([_block(b"a\r\n\r\nb\r\n")], tokenizer) == [[A], [B]]
     assert _documents([_block(b"a\n\x00\nb")], tokenizer) == [[A, B]]
+    assert _documents([_block(b"a\n\xff\nb")], tokenizer) == [[A, B]]
 
 
 def test_counts(tokenizer):

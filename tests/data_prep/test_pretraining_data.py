@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pathlib
 import subprocess
@@ -16,6 +17,7 @@ from data_prep.instance_records import RecordRule
 from data_prep.pretraining import InstanceRule
 from data_prep.pretraining_job import prepare
 from data_prep.pretraining_settings import PretrainingSettings
+from data_prep.pretraining_summary import summary
 from official_bert.data import records
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
@@ -359,6 +361,16 @@ def test_held_out_documents_are_not_trained_on(corpus, tmp_path):
     assert manifest.splits["dev"]["documents"] == len(dev)
     assert manifest.splits["dev"]["passes"] == 1
     assert manifest.splits["dev"]["num_shards"] == 1
+
+
+def test_bytes_that_are_not_text_are_left_out_and_told(corpus, tmp_path):
+    (tmp_path / "latin.txt").write_bytes("w0x0 w0x1\né\nw0x2\n\nw1x1\n".encode("latin-1"))
+    settings = dataclasses.replace(_settings(corpus), inputs=(str(tmp_path / "latin.txt"),))
+    manifest = prepare(settings, str(tmp_path / "data"))
+    assert manifest.statistics["documents"] == 2
+    told = summary(manifest)
+    assert "skipped 1 bytes that are not UTF-8" in told
+    assert "skipped 1 lines without a token" in told
 
 
 def test_records_have_known_features(static):

@@ -1,0 +1,160 @@
+"""Killed runs: nothing broken has a final name, and `--resume` ends with the same files."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+import tensorflow as tf
+
+from data_prep.instance_records import RecordRule
+from data_prep.pretraining import InstanceRule
+from data_prep.pretraining_job import prepare
+from data_prep.pretraining_settings import PretrainingSettings
+from official_bert.errors import InputError
+from official_bert.text.masking import MaskingRule
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORDS = [f"w{i}" for i in range(3000)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> pathlib.Path:
+    """A few megabytes of made-up text, so that each stage takes its time."""
+    folder = tmp_path_factory.mktemp("corpus")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("\n".join(tokens) + "\n")
+    rng = np.random.default_rng(0)
+    with open(folder / "text.txt", "w") as file:
+        for _ in range(800):
+            for length in rng.integers(5, 40, 40):
+                file.write(" ".join(f"w{i}" for i in rng.integers(0, 3000, length)) + "\n")
+            file.write("\n")
+    return folder
+
+
+def _command(corpus: pathlib.Path, output: pathlib.Path, *further: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "data_prep.create_pretraining_data"),
+        f"--input_file={corpus}/text.txt",
+        f"--vocab_file={corpus}/vocab.txt",
+        f"--output_dir={output}",
+        *("--dupe_factor=5", "--num_workers=2", *further),
+    ]
+
+
+def _hashes(folder: pathlib.Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
+
+
+@pytest.fixture(scope="module")
+def straight(corpus, tmp_path_factory):
+    """Hashes of an undisturbed run, and how long it took."""
+    output = tmp_path_factory.mktemp("straight") / "data"
+    start = time.monotonic()
+    subprocess.run(_command(corpus, output), check=True, capture_output=True, cwd=ROOT)
+    return _hashes(output), time.monotonic() - start
+
+
+def _check_partial(output: pathlib.Path) -> None:
+    """Nothing under the final name; every shard that has its final name can be read to its end."""
+    assert not output.exists()
+    for path in output.with_name("data.partial").glob("data/train-*.tfrecord"):
+        assert sum(1 for _ in tf.data.TFRecordDataset(str(path))) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["worker", "parent"])
+def test_kill_at_random_moments(corpus, straight, tmp_path, victim):
+    expected, seconds = straight
+    moments = random.Random(victim)
+    for number in range(5):
+        output = tmp_path / f"run{number}" / "data"
+        process = subprocess.Popen(
+            _command(corpus, output), stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        # The first seconds only start Python.
+        time.sleep(3 + moments.random() * (seconds - 4))
+        children = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        os.kill(moments.choice(workers).pid if victim == "worker" else process.pid, signal.SIGKILL)
+        _, stderr = process.communicate()
+        assert process.returncode != 0
+        if victim == "worker":
+            # The message says which worker, how it died and what it was at.
+            assert "died (signal 9) at" in stderr
+        psutil.wait_procs(children, timeout=30)
+        assert not any(child.is_running() for child in children)
+        _check_partial(output)
+        subprocess.run(
+            _command(corpus, output, "--resume"), check=True, capture_output=True, cwd=ROOT
+        )
+        assert _hashes(output) == expected
+        assert not output.with_name("data.partial").exists()
+
+
+def test_kill_and_resume(corpus, tmp_path):
+    """The short form: one process, killed when the first of many shards is there."""
+    output = tmp_path / "data"
+    partial = output.with_name("data.partial")
+    command = _command(corpus, output, "--num_workers=1", "--num_shards=60", "--dupe_factor=1")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT)
+    while not list(partial.glob("data/train-*")) and process.poll() is None:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    _check_partial(output)
+    told = json.loads((partial / "progress.json").read_text())["shards"]["train"]
+    kept = {
+        path.name: path.stat().st_mtime_ns
+        for path in partial.glob("data/train-*")
+        if str(int(path.name.split("-")[1])) in told
+    }
+
+    settings = PretrainingSettings(
+        inputs=(f"{corpus}/text.txt",),
+        vocab_file=f"{corpus}/vocab.txt",
+        lower_case=True,
+        records=RecordRule(InstanceRule(), MaskingRule()),
+        dupe_factor=1,
+        num_shards=60,
+    )
+    # Other settings do not go on with it.
+    with pytest.raises(InputError, match="begun with dupe_factor=1, now it is 2"):
+        prepare(dataclasses.replace(settings, dupe_factor=2), str(output), resume=True)
+    prepare(settings, str(output), resume=True)
+    assert kept.items() <= {p.name: p.stat().st_mtime_ns for p in output.iterdir()}.items()
+    assert not partial.exists()
+    prepare(settings, str(tmp_path / "straight"))
+    assert _hashes(output) == _hashes(tmp_path / "straight")
+
+
+def test_two_runs_do_not_share_a_folder(corpus, tmp_path):
+    partial = tmp_path / "data.partial"
+    partial.mkdir()
+    settings = PretrainingSettings(
+        inputs=(f"{corpus}/text.txt",),
+        vocab_file=f"{corpus}/vocab.txt",
+        lower_case=True,
+        records=RecordRule(InstanceRule(), MaskingRule()),
+    )
+    with open(partial / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="in use by another run"):
+            prepare(settings, str(tmp_path / "data"))
+    assert partial.exists()
