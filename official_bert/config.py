@@ -8,7 +8,7 @@ import json
 import math
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from absl import logging
@@ -137,11 +137,17 @@ class BertConfig:
         return cls(**values)
 
     @classmethod
-    def from_json_file(cls, path: str | os.PathLike[str]) -> BertConfig:
+    def from_json_file(
+        cls, path: str | os.PathLike[str], *, known: Collection[str] = ()
+    ) -> BertConfig:
         """Reads a bert_config.json; reports keys that describe no part of the model in the log.
 
         "gelu" is taken as erf here. In google-research/bert's own files it stands for the tanh
         form: `official_bert.checkpoints`, which sees whose checkpoint it is, tells them apart.
+
+        Args:
+            path: the file.
+            known: keys that the caller reads itself and that are not reported.
 
         Raises:
             InputError: no such file, not a JSON object, `vocab_size` is missing, or a wrong value.
@@ -156,7 +162,7 @@ class BertConfig:
             raise InputError(f"{path} must hold a JSON object, got {type(values).__name__}")
         if "vocab_size" not in values:
             raise InputError(f"{path} has no vocab_size: it is not the config of a BERT encoder")
-        unknown = sorted(values.keys() - set(_FIELDS) - _WITHOUT_EFFECT)
+        unknown = sorted(values.keys() - set(_FIELDS) - _WITHOUT_EFFECT - set(known))
         if unknown:
             logging.warning("%s: unknown keys without effect: %s", path, ", ".join(unknown))
         try:

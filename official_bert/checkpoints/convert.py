@@ -1,0 +1,111 @@
+"""Makes a model and fills it from a checkpoint: every array is used, every variable filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.checkpoints.source import POOLED_KINDS, Source, expected_shapes
+from official_bert.checkpoints.variables import named_variables, own_name
+from official_bert.errors import InputError
+from official_bert.models.classifier import BertClassifier
+from official_bert.models.encoder import BertEncoder
+from official_bert.models.multiple_choice import BertMultipleChoice
+from official_bert.models.pretrainer import BertPretrainer
+from official_bert.models.span_labeler import BertSpanLabeler
+from official_bert.models.token_classifier import BertTokenClassifier
+
+_SHOWN = 5
+
+
+def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Model, list[str]]:
+    """The model that a checkpoint holds.
+
+    Args:
+        source: what was found.
+        new_heads: whether a pooler or a head that the checkpoint lacks may be made anew.
+
+    Returns:
+        The model, and our names of the variables that start from random values.
+
+    Raises:
+        InputError: the checkpoint and the model do not fit; both lists are in the message.
+    """
+    if source.kind in POOLED_KINDS:
+        source.config = source.config.replace(use_pooler=True)
+    new = _check_fit(source, new_heads)
+    filled: set[str] = set()
+
+    def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
+        """Starts a variable from its array: no random values are drawn and none stand in memory."""
+        name = own_name(f"{tf.get_current_name_scope()}/{kwargs['name']}")
+        if name in source.tensors:
+            kwargs["initial_value"] = source.tensors[name].read
+            filled.add(name)
+        return next_creator(**kwargs)
+
+    with tf.variable_creator_scope(create):
+        model = _BUILDERS[source.kind](source)
+    # Whatever is not so is a fault of ours: the two lists were compared above.
+    assert filled == set(source.tensors) and filled | set(new) == set(named_variables(model))
+    return model, new
+
+
+def _check_fit(source: Source, new_heads: bool) -> list[str]:
+    """Compares names and shapes before anything is allocated; returns the names that may be new."""
+    shapes = expected_shapes(source.config, source.heads(), source.num_classes)
+    unfilled = [name for name in shapes if name not in source.tensors]
+    new = [name for name in unfilled if new_heads and not _is_body(name)]
+    unfilled = [name for name in unfilled if name not in new]
+    unused = source.unused + [t.name for name, t in source.tensors.items() if name not in shapes]
+    if unfilled or unused:
+        only_heads = unfilled and not unused and not any(map(_is_body, unfilled))
+        hint = "; new heads can start from random values with --new_heads" if only_heads else ""
+        raise InputError(
+            f"{source.path} ({source.format}) does not fit its config: "
+            f"{_listed('arrays without a variable', unused)}; "
+            f"{_listed('variables without an array', unfilled)}{hint}"
+        )
+    for name, tensor in source.tensors.items():
+        if tensor.shape != shapes[name]:
+            raise InputError(
+                f"{source.path} ({source.format}) does not fit its config: {tensor.name} is "
+                f"{list(tensor.shape)}, {list(shapes[name])} is wanted for {name} "
+                f"(vocab_size {source.config.vocab_size}, hidden_size {source.config.hidden_size}, "
+                f"intermediate_size {source.config.intermediate_size}, max_position_embeddings "
+                f"{source.config.max_position_embeddings})"
+            )
+    return new
+
+
+def _is_body(name: str) -> bool:
+    """Whether a variable belongs to the embeddings or a layer."""
+    return name.startswith("encoder/") and not name.startswith("encoder/pooler/")
+
+
+def _listed(what: str, names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{what} ({len(names)}): {', '.join(names[:_SHOWN]) or 'none'}{more}"
+
+
+def _pretrainer(source: Source) -> tf_keras.Model:
+    return BertPretrainer(source.config, use_next_sentence="next_sentence" in source.heads())
+
+
+def _classes(source: Source) -> int:
+    if source.num_classes is None:
+        raise InputError(f"{source.path} does not say how many classes its new head has")
+    return source.num_classes
+
+
+_BUILDERS: dict[str, Callable[[Source], tf_keras.Model]] = {
+    "encoder": lambda s: BertEncoder(s.config),
+    "pretrainer": _pretrainer,
+    "classifier": lambda s: BertClassifier(s.config, _classes(s), s.head_dropout),
+    "token_classifier": lambda s: BertTokenClassifier(s.config, _classes(s), s.head_dropout),
+    "multiple_choice": lambda s: BertMultipleChoice(s.config, s.head_dropout),
+    "span_labeler": lambda s: BertSpanLabeler(s.config),
+}

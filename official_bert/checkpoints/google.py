@@ -1,0 +1,122 @@
+"""Reads and writes the TensorFlow 1 checkpoints of google-research/bert."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.json_file import read_json
+from official_bert.checkpoints.labels import read_labels
+from official_bert.checkpoints.readers import TensorFlowCheckpoint
+from official_bert.checkpoints.source import (
+    Source,
+    drop_lone_next_sentence,
+    expand,
+    head_kind,
+    num_classes,
+)
+from official_bert.checkpoints.tokenizer_files import find_tokenizer
+from official_bert.checkpoints.variables import named_variables
+from official_bert.config import BertConfig
+from official_bert.errors import InputError
+
+CONFIG_NAME = "bert_config.json"
+PREFIX_NAME = "bert_model.ckpt"
+# Keys of ours in a bert_config.json for google-research/bert, which reads past them. The first says
+# that "gelu" is erf here, the second which of the models with `output_weights` it is.
+_GELU_KEY = "official_bert_gelu"
+_KIND_KEY = "official_bert_kind"
+
+
+def read(checkpoint: TensorFlowCheckpoint) -> Source:
+    """Looks into a checkpoint of google-research/bert.
+
+    Raises:
+        InputError: there is no bert_config.json beside it.
+    """
+    folder = pathlib.Path(checkpoint.prefix).parent
+    config, kind = read_config(folder / CONFIG_NAME)
+    stored = {name.removeprefix("module/"): t for name, t in checkpoint.tensors.items()}
+    dropped = dict.fromkeys(checkpoint.skipped, "no weight")
+    for name in list(stored):
+        if name in name_maps.GOOGLE_DROPPED or name.endswith(name_maps.GOOGLE_DROPPED_SUFFIXES):
+            dropped[stored.pop(name).name] = "optimizer state"
+    tensors = {
+        ours: stored.pop(theirs).transposed()
+        if ours in name_maps.GOOGLE_TRANSPOSED
+        else stored.pop(theirs)
+        for ours, theirs in expand(name_maps.GOOGLE, config).items()
+        if theirs in stored
+    }
+    drop_lone_next_sentence(tensors, dropped)
+    vocab, tokenizer = find_tokenizer(folder)
+    return Source(
+        path=pathlib.Path(checkpoint.prefix),
+        format="google_tf1",
+        config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
+        kind=head_kind(tensors, kind or "classifier"),
+        tensors=tensors,
+        unused=[tensor.name for tensor in stored.values()],
+        dropped=dropped,
+        num_classes=num_classes(tensors),
+        labels=read_labels(folder),
+        vocab=vocab,
+        tokenizer=tokenizer,
+    )
+
+
+def read_config(path: pathlib.Path) -> tuple[BertConfig, str | None]:
+    """A bert_config.json for google-research/bert, and the kind of model where we wrote it."""
+    if not path.exists():
+        raise InputError(f"{path} is missing: it says how many heads the model has, and more")
+    fields = read_json(path)
+    config = BertConfig.from_json_file(path, known=(_GELU_KEY, _KIND_KEY))
+    # google-research/bert's modeling.gelu is the tanh form, under the plain name.
+    if config.hidden_act == "gelu" and fields.get(_GELU_KEY) != "erf":
+        config = config.replace(hidden_act="gelu_tanh")
+    return config, fields.get(_KIND_KEY)
+
+
+def config_json(config: BertConfig, kind: str) -> str:
+    """The text of a bert_config.json for google-research/bert and the Model Garden."""
+    fields: dict[str, Any] = config.to_dict()
+    if config.hidden_act == "gelu":
+        fields[_GELU_KEY] = "erf"
+    if config.hidden_act == "gelu_tanh":
+        fields["hidden_act"] = "gelu"
+    fields[_KIND_KEY] = kind
+    return json.dumps(fields, indent=2, sort_keys=True) + "\n"
+
+
+def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> None:
+    """Writes bert_model.ckpt.* and bert_config.json into `folder`.
+
+    Raises:
+        InputError: google-research/bert's model has no such parts.
+    """
+    config: BertConfig = model.config
+    if config.share_layers or config.embedding_width != config.hidden_size:
+        raise InputError(
+            "google-research/bert has neither factorised embeddings nor shared layers: "
+            "write another format"
+        )
+    names = expand(name_maps.GOOGLE, config)
+    variables = named_variables(model)
+    tf.raw_ops.SaveV2(
+        prefix=os.fspath(folder / PREFIX_NAME),
+        tensor_names=[names[ours] for ours in variables],
+        shape_and_slices=[""] * len(variables),
+        tensors=[
+            tf.transpose(variable) if ours in name_maps.GOOGLE_TRANSPOSED else variable
+            for ours, variable in variables.items()
+        ],
+    )
+    with atomic_file(folder / CONFIG_NAME) as file:
+        file.write(config_json(config, kind))

@@ -1,0 +1,195 @@
+"""Reads Hugging Face folders: config.json, model.safetensors or pytorch_model.bin, and more."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.json_file import read_json
+from official_bert.checkpoints.readers import read_safetensors
+from official_bert.checkpoints.source import (
+    Source,
+    drop_lone_next_sentence,
+    expand,
+    head_kind,
+    num_classes,
+)
+from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.tokenizer_files import find_tokenizer
+from official_bert.checkpoints.torch_file import read_torch_file
+from official_bert.config import BertConfig
+from official_bert.errors import InputError
+
+CONFIG_NAME = "config.json"
+SAFETENSORS_NAME = "model.safetensors"
+# In order of preference; with `.index.json` behind it the name of a list of parts.
+WEIGHT_NAMES = (SAFETENSORS_NAME, "pytorch_model.bin")
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "tanh": "tanh",
+}
+# Fields of config.json with the names and meanings of BertConfig's.
+SAME_FIELDS = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "initializer_range",
+    "layer_norm_eps",
+)
+_KINDS = {
+    "BertForPreTraining": "pretrainer",
+    "BertForMaskedLM": "pretrainer",
+    "BertForSequenceClassification": "classifier",
+    "BertForTokenClassification": "token_classifier",
+    "BertForMultipleChoice": "multiple_choice",
+    "BertForQuestionAnswering": "span_labeler",
+}
+
+
+def read(folder: pathlib.Path) -> Source:
+    """Looks into a Hugging Face folder.
+
+    Raises:
+        InputError: it is not a BERT, or one that is built otherwise than ours.
+    """
+    fields = read_json(folder / CONFIG_NAME)
+    _check_model(folder, fields)
+    stored = {_full_name(name): tensor for name, tensor in _read_weights(folder).items()}
+    dropped: dict[str, str] = {}
+    for name in name_maps.HUGGINGFACE_DROPPED:
+        if name in stored:
+            dropped[stored.pop(name).name] = "position numbers, not weights"
+    _drop_tied(folder, stored, dropped)
+    config = _encoder_config(folder, fields)
+    config = config.replace(use_pooler="bert.pooler.dense.weight" in stored)
+    tensors = {
+        ours: stored.pop(theirs).transposed() if ours.endswith("/kernel") else stored.pop(theirs)
+        for ours, theirs in expand(name_maps.HUGGINGFACE, config).items()
+        if theirs in stored
+    }
+    drop_lone_next_sentence(tensors, dropped)
+    architecture = next(iter(fields.get("architectures") or []), "")
+    declared = _KINDS.get(architecture, "encoder")
+    is_classifier = declared.endswith("classifier") or declared == "multiple_choice"
+    kind = head_kind(tensors, declared if is_classifier else "classifier")
+    labels = _labels(folder, fields)
+    classes = num_classes(tensors) or (len(labels) if is_classifier else None)
+    vocab, tokenizer = find_tokenizer(folder)
+    return Source(
+        path=folder,
+        format="huggingface",
+        config=config,
+        kind=declared if kind == "encoder" else kind,
+        tensors=tensors,
+        unused=[tensor.name for tensor in stored.values()],
+        dropped=dropped,
+        num_classes=classes,
+        # A config that was copied from another model has the wrong ones, and names like LABEL_0
+        # stand for none.
+        labels=labels if len(labels) == classes and labels != unnamed_labels(classes) else (),
+        head_dropout=fields.get("classifier_dropout"),
+        vocab=vocab,
+        tokenizer=tokenizer,
+    )
+
+
+def unnamed_labels(classes: int) -> tuple[str, ...]:
+    """What transformers calls classes without names."""
+    return tuple(f"LABEL_{index}" for index in range(classes))
+
+
+def _check_model(folder: pathlib.Path, fields: dict[str, Any]) -> None:
+    """Refuses other models, and BERTs with parts that ours has not."""
+    path = folder / CONFIG_NAME
+    names = [fields.get("model_type"), *(fields.get("architectures") or [])]
+    for name in filter(None, names):
+        if name != "bert" and not str(name).startswith("Bert"):
+            raise InputError(f"{path} describes a {name}, which is another model than BERT")
+    wrong = {
+        "position_embedding_type": fields.get("position_embedding_type", "absolute") != "absolute",
+        "is_decoder": bool(fields.get("is_decoder")),
+        "add_cross_attention": bool(fields.get("add_cross_attention")),
+        "pruned_heads": bool(fields.get("pruned_heads")),
+    }
+    for key, is_wrong in wrong.items():
+        if is_wrong:
+            raise InputError(
+                f"{path} has {key} {fields[key]!r}: this is not the BERT of Devlin et al. 2019, "
+                "and its weights would give wrong answers here"
+            )
+
+
+def _encoder_config(folder: pathlib.Path, fields: dict[str, Any]) -> BertConfig:
+    path = folder / CONFIG_NAME
+    act = fields.get("hidden_act", "gelu")
+    if act not in ACTIVATIONS:
+        raise InputError(f"{path} has hidden_act {act!r}; known: {', '.join(ACTIVATIONS)}")
+    values = {key: fields[key] for key in SAME_FIELDS if key in fields}
+    try:
+        return BertConfig.from_dict({**values, "hidden_act": ACTIVATIONS[act]})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _read_weights(folder: pathlib.Path) -> dict[str, StoredTensor]:
+    for name in WEIGHT_NAMES:
+        read = read_safetensors if name == SAFETENSORS_NAME else read_torch_file
+        if (folder / name).exists():
+            return read(folder / name)
+        index = folder / f"{name}.index.json"
+        if index.exists():
+            parts = sorted(set(read_json(index).get("weight_map", {}).values()))
+            if any(pathlib.PurePath(part).name != part for part in parts):
+                raise InputError(f"{index} points outside its folder")
+            return {k: v for part in parts for k, v in read(folder / part).items()}
+    found = ", ".join(sorted(path.name for path in folder.iterdir()))
+    raise InputError(f"{folder} has {CONFIG_NAME} but neither of {WEIGHT_NAMES}; it has {found}")
+
+
+def _full_name(name: str) -> str:
+    """With the prefix `bert.`, and LayerNorm's parameters as they are named since 2019."""
+    if name.split(".")[0] in ("embeddings", "encoder", "pooler"):
+        name = f"bert.{name}"
+    # Only a LayerNorm's: other variables may have these words in their names.
+    for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
+        if name.endswith(f".{old}"):
+            return name.removesuffix(old) + new
+    return name
+
+
+def _drop_tied(
+    folder: pathlib.Path, stored: dict[str, StoredTensor], dropped: dict[str, str]
+) -> None:
+    """Takes out the second names of tied arrays."""
+    for second, first in name_maps.HUGGINGFACE_TIED.items():
+        if second not in stored:
+            continue
+        tensor = stored.pop(second)
+        if first not in stored:
+            stored[first] = tensor
+        elif tensor.equals(stored[first]):
+            dropped[tensor.name] = f"the same as {stored[first].name}"
+        else:
+            raise InputError(
+                f"{folder}: {tensor.name} is not the same as {stored[first].name}; in BERT the two "
+                "are tied"
+            )
+
+
+def _labels(folder: pathlib.Path, fields: dict[str, Any]) -> tuple[str, ...]:
+    """The names in `id2label` in the order of the ids."""
+    by_id = fields.get("id2label") or {}
+    try:
+        return tuple(str(by_id[key]) for key in sorted(by_id, key=int))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder / CONFIG_NAME}: id2label must map numbers to names") from error

@@ -1,0 +1,297 @@
+"""The names of every format's variables, as data.
+
+*Our names* are those of the models' variables without the model's own name, with `encoder/` before
+those of the encoder: `encoder/layer_0/attention/query/kernel`, `masked_lm/output_bias`. `{i}`
+stands for the number of a layer. Kernels are [inputs, outputs].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def _prefixed(ours: str, theirs: str, names: Mapping[str, str]) -> dict[str, str]:
+    """The table with one prefix before all keys and one before all values."""
+    return {ours + key: theirs + value for key, value in names.items()}
+
+
+# Our names and shapes. V vocabulary, P positions, T types, E embedding width, H hidden,
+# I intermediate, C classes.
+SHAPES: dict[str, dict[str, str]] = {
+    "embeddings": {
+        "encoder/embeddings/word_embeddings": "VE",
+        "encoder/embeddings/position_embeddings": "PE",
+        "encoder/embeddings/type_embeddings": "TE",
+        "encoder/embeddings/layer_norm/gamma": "E",
+        "encoder/embeddings/layer_norm/beta": "E",
+    },
+    "projection": {
+        "encoder/embeddings/projection/kernel": "EH",
+        "encoder/embeddings/projection/bias": "H",
+    },
+    "layers": _prefixed(
+        "encoder/layer_{i}/",
+        "",
+        {
+            "attention/query/kernel": "HH",
+            "attention/query/bias": "H",
+            "attention/key/kernel": "HH",
+            "attention/key/bias": "H",
+            "attention/value/kernel": "HH",
+            "attention/value/bias": "H",
+            "attention/output/kernel": "HH",
+            "attention/output/bias": "H",
+            "attention_layer_norm/gamma": "H",
+            "attention_layer_norm/beta": "H",
+            "intermediate/kernel": "HI",
+            "intermediate/bias": "I",
+            "output/kernel": "IH",
+            "output/bias": "H",
+            "output_layer_norm/gamma": "H",
+            "output_layer_norm/beta": "H",
+        },
+    ),
+    "pooler": {"encoder/pooler/kernel": "HH", "encoder/pooler/bias": "H"},
+    "masked_lm": {
+        "masked_lm/transform/kernel": "HE",
+        "masked_lm/transform/bias": "E",
+        "masked_lm/layer_norm/gamma": "E",
+        "masked_lm/layer_norm/beta": "E",
+        "masked_lm/output_bias": "V",
+    },
+    "next_sentence": {"next_sentence/kernel": "H2", "next_sentence/bias": "2"},
+    "classifier": {"classifier/kernel": "HC", "classifier/bias": "C"},
+    "span": {"span/kernel": "H2", "span/bias": "2"},
+}
+
+# Hugging Face transformers, BertFor…; `bert.` may be missing. Every kernel is transposed
+# (torch.nn.Linear holds [outputs, inputs]).
+HUGGINGFACE: dict[str, str] = {
+    **_prefixed(
+        "encoder/",
+        "bert.",
+        {
+            "embeddings/word_embeddings": "embeddings.word_embeddings.weight",
+            "embeddings/position_embeddings": "embeddings.position_embeddings.weight",
+            "embeddings/type_embeddings": "embeddings.token_type_embeddings.weight",
+            "embeddings/layer_norm/gamma": "embeddings.LayerNorm.weight",
+            "embeddings/layer_norm/beta": "embeddings.LayerNorm.bias",
+            "pooler/kernel": "pooler.dense.weight",
+            "pooler/bias": "pooler.dense.bias",
+        },
+    ),
+    **_prefixed(
+        "encoder/layer_{i}/",
+        "bert.encoder.layer.{i}.",
+        {
+            "attention/query/kernel": "attention.self.query.weight",
+            "attention/query/bias": "attention.self.query.bias",
+            "attention/key/kernel": "attention.self.key.weight",
+            "attention/key/bias": "attention.self.key.bias",
+            "attention/value/kernel": "attention.self.value.weight",
+            "attention/value/bias": "attention.self.value.bias",
+            "attention/output/kernel": "attention.output.dense.weight",
+            "attention/output/bias": "attention.output.dense.bias",
+            "attention_layer_norm/gamma": "attention.output.LayerNorm.weight",
+            "attention_layer_norm/beta": "attention.output.LayerNorm.bias",
+            "intermediate/kernel": "intermediate.dense.weight",
+            "intermediate/bias": "intermediate.dense.bias",
+            "output/kernel": "output.dense.weight",
+            "output/bias": "output.dense.bias",
+            "output_layer_norm/gamma": "output.LayerNorm.weight",
+            "output_layer_norm/beta": "output.LayerNorm.bias",
+        },
+    ),
+    "masked_lm/transform/kernel": "cls.predictions.transform.dense.weight",
+    "masked_lm/transform/bias": "cls.predictions.transform.dense.bias",
+    "masked_lm/layer_norm/gamma": "cls.predictions.transform.LayerNorm.weight",
+    "masked_lm/layer_norm/beta": "cls.predictions.transform.LayerNorm.bias",
+    "masked_lm/output_bias": "cls.predictions.bias",
+    "next_sentence/kernel": "cls.seq_relationship.weight",
+    "next_sentence/bias": "cls.seq_relationship.bias",
+    "classifier/kernel": "classifier.weight",
+    "classifier/bias": "classifier.bias",
+    "span/kernel": "qa_outputs.weight",
+    "span/bias": "qa_outputs.bias",
+}
+# Second names of the same array: they must hold the same values.
+HUGGINGFACE_TIED = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+# Not weights: 0, 1, 2, …, and zeros.
+HUGGINGFACE_DROPPED = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
+
+# google-research/bert, TensorFlow 1. Its three output layers hold [classes, H].
+GOOGLE: dict[str, str] = {
+    **_prefixed(
+        "encoder/",
+        "bert/",
+        {
+            "embeddings/word_embeddings": "embeddings/word_embeddings",
+            "embeddings/position_embeddings": "embeddings/position_embeddings",
+            "embeddings/type_embeddings": "embeddings/token_type_embeddings",
+            "embeddings/layer_norm/gamma": "embeddings/LayerNorm/gamma",
+            "embeddings/layer_norm/beta": "embeddings/LayerNorm/beta",
+            "pooler/kernel": "pooler/dense/kernel",
+            "pooler/bias": "pooler/dense/bias",
+        },
+    ),
+    **_prefixed(
+        "encoder/layer_{i}/",
+        "bert/encoder/layer_{i}/",
+        {
+            "attention/query/kernel": "attention/self/query/kernel",
+            "attention/query/bias": "attention/self/query/bias",
+            "attention/key/kernel": "attention/self/key/kernel",
+            "attention/key/bias": "attention/self/key/bias",
+            "attention/value/kernel": "attention/self/value/kernel",
+            "attention/value/bias": "attention/self/value/bias",
+            "attention/output/kernel": "attention/output/dense/kernel",
+            "attention/output/bias": "attention/output/dense/bias",
+            "attention_layer_norm/gamma": "attention/output/LayerNorm/gamma",
+            "attention_layer_norm/beta": "attention/output/LayerNorm/beta",
+            "intermediate/kernel": "intermediate/dense/kernel",
+            "intermediate/bias": "intermediate/dense/bias",
+            "output/kernel": "output/dense/kernel",
+            "output/bias": "output/dense/bias",
+            "output_layer_norm/gamma": "output/LayerNorm/gamma",
+            "output_layer_norm/beta": "output/LayerNorm/beta",
+        },
+    ),
+    "masked_lm/transform/kernel": "cls/predictions/transform/dense/kernel",
+    "masked_lm/transform/bias": "cls/predictions/transform/dense/bias",
+    "masked_lm/layer_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
+    "masked_lm/layer_norm/beta": "cls/predictions/transform/LayerNorm/beta",
+    "masked_lm/output_bias": "cls/predictions/output_bias",
+    "next_sentence/kernel": "cls/seq_relationship/output_weights",
+    "next_sentence/bias": "cls/seq_relationship/output_bias",
+    "classifier/kernel": "output_weights",
+    "classifier/bias": "output_bias",
+    "span/kernel": "cls/squad/output_weights",
+    "span/bias": "cls/squad/output_bias",
+}
+GOOGLE_TRANSPOSED = ("next_sentence/kernel", "classifier/kernel", "span/kernel")
+# Adam's moments stand beside each variable; a variable's own name never ends so.
+GOOGLE_DROPPED_SUFFIXES = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v")
+GOOGLE_DROPPED = ("global_step",)
+
+# Model Garden (tf-models-official): the names of the variables, which are the same in a
+# BertEncoderV2, in the functional BertEncoder and in a TF Hub export, but for a scope before them.
+# The attributes differ, and are what a written checkpoint needs: they are in MODEL_GARDEN_PATHS.
+MODEL_GARDEN: dict[str, str] = {
+    **_prefixed(
+        "encoder/",
+        "",
+        {
+            "embeddings/word_embeddings": "word_embeddings/embeddings",
+            "embeddings/position_embeddings": "position_embedding/embeddings",
+            "embeddings/type_embeddings": "type_embeddings/embeddings",
+            "embeddings/layer_norm/gamma": "embeddings/layer_norm/gamma",
+            "embeddings/layer_norm/beta": "embeddings/layer_norm/beta",
+            "embeddings/projection/kernel": "embedding_projection/kernel",
+            "embeddings/projection/bias": "embedding_projection/bias",
+            "pooler/kernel": "pooler_transform/kernel",
+            "pooler/bias": "pooler_transform/bias",
+        },
+    ),
+    **_prefixed(
+        "encoder/layer_{i}/",
+        "transformer/layer_{i}/",
+        {
+            "attention/query/kernel": "self_attention/query/kernel",
+            "attention/query/bias": "self_attention/query/bias",
+            "attention/key/kernel": "self_attention/key/kernel",
+            "attention/key/bias": "self_attention/key/bias",
+            "attention/value/kernel": "self_attention/value/kernel",
+            "attention/value/bias": "self_attention/value/bias",
+            "attention/output/kernel": "self_attention/attention_output/kernel",
+            "attention/output/bias": "self_attention/attention_output/bias",
+            "attention_layer_norm/gamma": "self_attention_layer_norm/gamma",
+            "attention_layer_norm/beta": "self_attention_layer_norm/beta",
+            "intermediate/kernel": "intermediate/kernel",
+            "intermediate/bias": "intermediate/bias",
+            "output/kernel": "output/kernel",
+            "output/bias": "output/bias",
+            "output_layer_norm/gamma": "output_layer_norm/gamma",
+            "output_layer_norm/beta": "output_layer_norm/beta",
+        },
+    ),
+    "masked_lm/transform/kernel": "cls/predictions/transform/dense/kernel",
+    "masked_lm/transform/bias": "cls/predictions/transform/dense/bias",
+    "masked_lm/layer_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
+    "masked_lm/layer_norm/beta": "cls/predictions/transform/LayerNorm/beta",
+    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
+    "next_sentence/kernel": "next_sentence/logits/kernel",
+    "next_sentence/bias": "next_sentence/logits/bias",
+    "classifier/kernel": "sentence_prediction/logits/kernel",
+    "classifier/bias": "sentence_prediction/logits/bias",
+}
+# A classification head of the Model Garden has a pooler of its own, which is the one that was
+# trained: the encoder's `pooler_transform` beside it is untouched noise and is dropped.
+MODEL_GARDEN_HEAD_POOLERS = ("next_sentence/pooler_dense", "sentence_prediction/pooler_dense")
+# A token classifier and a span labeler share this name, so that nobody can tell which it was.
+MODEL_GARDEN_DROPPED = ("predictions/transform/logits/kernel", "predictions/transform/logits/bias")
+
+# Kernels with separate head axes: [H, N, D], biases [N, D], and [N, D, H] back.
+MODEL_GARDEN_SPLIT = _prefixed(
+    "encoder/layer_{i}/",
+    "",
+    {
+        "attention/query/kernel": "HND",
+        "attention/query/bias": "ND",
+        "attention/key/kernel": "HND",
+        "attention/key/bias": "ND",
+        "attention/value/kernel": "HND",
+        "attention/value/bias": "ND",
+        "attention/output/kernel": "NDH",
+    },
+)
+
+# Attributes of BertPretrainerV2 and BertEncoderV2, by which tf.train.Checkpoint finds them.
+MODEL_GARDEN_PATHS: dict[str, str] = {
+    **_prefixed(
+        "encoder/",
+        "encoder_network/",
+        {
+            "embeddings/word_embeddings": "_embedding_layer/embeddings",
+            "embeddings/position_embeddings": "_position_embedding_layer/embeddings",
+            "embeddings/type_embeddings": "_type_embedding_layer/embeddings",
+            "embeddings/layer_norm/gamma": "_embedding_norm_layer/gamma",
+            "embeddings/layer_norm/beta": "_embedding_norm_layer/beta",
+            "embeddings/projection/kernel": "_embedding_projection/kernel",
+            "embeddings/projection/bias": "_embedding_projection/bias",
+            "pooler/kernel": "_pooler_layer/kernel",
+            "pooler/bias": "_pooler_layer/bias",
+        },
+    ),
+    **_prefixed(
+        "encoder/layer_{i}/",
+        "encoder_network/_transformer_layers/{i}/",
+        {
+            "attention/query/kernel": "_attention_layer/_query_dense/kernel",
+            "attention/query/bias": "_attention_layer/_query_dense/bias",
+            "attention/key/kernel": "_attention_layer/_key_dense/kernel",
+            "attention/key/bias": "_attention_layer/_key_dense/bias",
+            "attention/value/kernel": "_attention_layer/_value_dense/kernel",
+            "attention/value/bias": "_attention_layer/_value_dense/bias",
+            "attention/output/kernel": "_attention_layer/_output_dense/kernel",
+            "attention/output/bias": "_attention_layer/_output_dense/bias",
+            "attention_layer_norm/gamma": "_attention_layer_norm/gamma",
+            "attention_layer_norm/beta": "_attention_layer_norm/beta",
+            "intermediate/kernel": "_intermediate_dense/kernel",
+            "intermediate/bias": "_intermediate_dense/bias",
+            "output/kernel": "_output_dense/kernel",
+            "output/bias": "_output_dense/bias",
+            "output_layer_norm/gamma": "_output_layer_norm/gamma",
+            "output_layer_norm/beta": "_output_layer_norm/beta",
+        },
+    ),
+    "masked_lm/transform/kernel": "masked_lm/dense/kernel",
+    "masked_lm/transform/bias": "masked_lm/dense/bias",
+    "masked_lm/layer_norm/gamma": "masked_lm/layer_norm/gamma",
+    "masked_lm/layer_norm/beta": "masked_lm/layer_norm/beta",
+    "masked_lm/output_bias": "masked_lm/output_bias.Sbias",
+    "next_sentence/kernel": "classification_heads/0/out_proj/kernel",
+    "next_sentence/bias": "classification_heads/0/out_proj/bias",
+}

@@ -1,0 +1,75 @@
+"""Reads and writes our own model folders."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import tensorflow as tf
+import tf_keras
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints.labels import read_labels
+from official_bert.checkpoints.readers import TensorFlowCheckpoint
+from official_bert.checkpoints.source import HEADS, Source, head_kind, num_classes
+from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.tokenizer_files import find_tokenizer
+from official_bert.config import BertConfig
+from official_bert.errors import InputError
+
+CONFIG_NAME = "bert_config.json"
+BEST_NAME = "best"
+PREFIX_NAME = "ckpt"
+_WORDS = "/embeddings/word_embeddings"
+
+
+def is_official(checkpoint: TensorFlowCheckpoint) -> bool:
+    """Whether one of our models is in it."""
+    return any(name.endswith(_WORDS) for name in checkpoint.tensors)
+
+
+def read(checkpoint: TensorFlowCheckpoint) -> Source:
+    """Looks into a checkpoint in a model folder or in one of its sub-folders.
+
+    Raises:
+        InputError: there is no bert_config.json.
+    """
+    prefix = pathlib.Path(checkpoint.prefix)
+    folders = [folder for folder in prefix.parents[:2] if (folder / CONFIG_NAME).exists()]
+    if not folders:
+        raise InputError(f"{prefix} lies in no model folder: {CONFIG_NAME} is missing")
+    folder = folders[0]
+    config = BertConfig.from_json_file(folder / CONFIG_NAME)
+    scope = next(name for name in checkpoint.tensors if name.endswith(_WORDS)).split("/")[0]
+    tensors: dict[str, StoredTensor] = {}
+    models = set()
+    for name, tensor in checkpoint.tensors.items():
+        model, _, own_name = name.partition("/")
+        if model != scope:
+            models.add(model.removeprefix("bert_"))
+        tensors[f"encoder/{own_name}" if model == scope else own_name] = tensor
+    # The three models with a `classifier` have names of their own, which stand in their variables'.
+    kinds = [model for model in models if model in HEADS]
+    vocab, tokenizer = find_tokenizer(folder)
+    return Source(
+        path=prefix,
+        format="official_bert",
+        config=config,
+        kind=head_kind(tensors, kinds[0] if len(kinds) == 1 else "classifier"),
+        tensors=tensors,
+        unused=[],
+        dropped=dict.fromkeys(checkpoint.skipped, "state of the training run"),
+        num_classes=num_classes(tensors),
+        labels=read_labels(folder),
+        vocab=vocab,
+        tokenizer=tokenizer,
+    )
+
+
+def write(folder: pathlib.Path, model: tf_keras.Model) -> None:
+    """Writes bert_config.json and best/ckpt.* into `folder`."""
+    config: BertConfig = model.config
+    (folder / BEST_NAME).mkdir(parents=True, exist_ok=True)
+    tf.train.Checkpoint(model=model).write(os.fspath(folder / BEST_NAME / PREFIX_NAME))
+    with atomic_file(folder / CONFIG_NAME) as file:
+        file.write(config.to_json())

@@ -1,0 +1,114 @@
+"""The vocabulary and the tokenizer's settings that lie beside a checkpoint, whoever wrote it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import re
+from typing import Any
+
+import tokenizers
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints.json_file import read_json
+from official_bert.errors import InputError
+from official_bert.text import tokenizer_config
+from official_bert.text.tokenizer import BertTokenizer
+from official_bert.text.tokenizer_config import TokenizerConfig
+from official_bert.text.vocab import Vocab
+
+FAST_NAME = "tokenizer.json"
+# [CLS], [unused3], and the <S> of the Chinese vocabulary, which is uncased.
+_BRACKETED = re.compile(r"\[.*\]|<.*>")
+
+
+def find_tokenizer(folder: pathlib.Path) -> tuple[Vocab | None, TokenizerConfig | None]:
+    """Reads vocab.txt, tokenizer_config.json and tokenizer.json, as far as they are there.
+
+    Whether text is lower-cased is what tokenizer_config.json or else tokenizer.json says. Where
+    neither does (google-research/bert has no such file), the vocabulary tells: one with upper-case
+    letters is cased. The name of the folder is never asked.
+
+    Returns:
+        None, None where the folder has no vocabulary.
+
+    Raises:
+        InputError: one of the files is not what it should be.
+    """
+    fast = read_json(folder / FAST_NAME) if (folder / FAST_NAME).exists() else {}
+    normalizer = _bert_normalizer(fast.get("normalizer"))
+    settings_path = folder / tokenizer_config.FILE_NAME
+    vocab_path = folder / tokenizer_config.VOCAB_FILE_NAME
+    config = TokenizerConfig()
+    if vocab_path.exists() and settings_path.exists():
+        vocab, config = tokenizer_config.load(folder)
+    elif vocab_path.exists():
+        vocab = Vocab.from_file(vocab_path)
+    elif fast:
+        vocab = _fast_vocab(folder / FAST_NAME, fast)
+    else:
+        return None, None
+    said = read_json(settings_path) if settings_path.exists() else {}
+    changes: dict[str, Any] = {}
+    if said.get("do_lower_case") is None:
+        changes["lower_case"] = normalizer.get("lowercase", not is_cased(vocab))
+    if said.get("strip_accents") is None and "strip_accents" in normalizer:
+        changes["strip_accents"] = normalizer["strip_accents"]
+    if said.get("tokenize_chinese_chars") is None and "handle_chinese_chars" in normalizer:
+        changes["tokenize_chinese_chars"] = normalizer["handle_chinese_chars"]
+    return vocab, dataclasses.replace(config, **changes)
+
+
+def is_cased(vocab: Vocab) -> bool:
+    """Whether a token has an upper-case letter; an uncased vocabulary cannot."""
+    return any(token != token.lower() and not _BRACKETED.fullmatch(token) for token in vocab.tokens)
+
+
+def make_tokenizer(vocab: Vocab, config: TokenizerConfig) -> BertTokenizer:
+    """The tokenizer with these settings."""
+    return BertTokenizer(vocab, **dataclasses.asdict(config))
+
+
+def write_fast_tokenizer(folder: pathlib.Path, tokenizer: BertTokenizer) -> None:
+    """Writes tokenizer.json, and tokenizer_config.json as Hugging Face's own programs want it."""
+    config, special = tokenizer.tokenizer_config, tokenizer.vocab.special_tokens
+    fast = tokenizers.BertWordPieceTokenizer(
+        {token: id_ for id_, token in enumerate(tokenizer.vocab.tokens)},
+        unk_token=special["unk_token"],
+        sep_token=special["sep_token"],
+        cls_token=special["cls_token"],
+        pad_token=special["pad_token"],
+        mask_token=special["mask_token"],
+        handle_chinese_chars=config.tokenize_chinese_chars,
+        strip_accents=config.strip_accents,
+        lowercase=config.lower_case,
+    )
+    fast.add_special_tokens([*special.values(), *config.added_tokens])
+    fast.save(str(folder / FAST_NAME))
+    fields = tokenizer_config.to_json(tokenizer.vocab, config)
+    if not config.keep_special_tokens:
+        # Here that is the default for text; there everybody expects "[MASK]" to be the mask, and
+        # we read a file without the key as we write it.
+        del fields["split_special_tokens"]
+    with atomic_file(folder / tokenizer_config.FILE_NAME) as file:
+        json.dump(fields, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def _bert_normalizer(normalizer: Any) -> dict[str, Any]:
+    """The settings of the BertNormalizer in a tokenizer.json; empty without one."""
+    if not isinstance(normalizer, dict) or normalizer.get("type") != "BertNormalizer":
+        return {}
+    return {key: value for key, value in normalizer.items() if value is not None}
+
+
+def _fast_vocab(path: pathlib.Path, fast: dict[str, Any]) -> Vocab:
+    model = fast.get("model")
+    if not isinstance(model, dict) or model.get("type") != "WordPiece":
+        kind = model.get("type") if isinstance(model, dict) else None
+        raise InputError(f"{path} is a {kind} tokenizer: BERT's is WordPiece")
+    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    if [model["vocab"][token] for token in tokens] != list(range(len(tokens))):
+        raise InputError(f"{path}: the ids of the vocabulary have gaps")
+    return Vocab(tokens, name=str(path))

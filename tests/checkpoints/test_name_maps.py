@@ -1,0 +1,50 @@
+"""The tables against the models: every variable has a name in every format, and its shape."""
+
+import numpy as np
+import pytest
+
+from official_bert import BertClassifier, BertEncoder, BertPretrainer, BertSpanLabeler
+from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.source import expand, expected_shapes
+from official_bert.checkpoints.variables import named_variables
+from tests.models.tiny import TINY
+
+FACTORISED = TINY.replace(embedding_size=8, share_layers=True, use_pooler=False)
+
+
+@pytest.mark.parametrize(
+    ("model", "heads"),
+    [
+        (lambda: BertEncoder(TINY), ()),
+        (lambda: BertEncoder(FACTORISED), ()),
+        (lambda: BertPretrainer(TINY), ("masked_lm", "next_sentence")),
+        (lambda: BertPretrainer(FACTORISED), ("masked_lm",)),
+        (lambda: BertClassifier(BertEncoder(TINY, name="own"), 3, name="mine"), ("classifier",)),
+        (lambda: BertSpanLabeler(TINY), ("span",)),
+    ],
+)
+def test_our_names_and_shapes_are_those_of_the_variables(model, heads):
+    model = model()
+    variables = named_variables(model)
+    assert {name: tuple(variable.shape) for name, variable in variables.items()} == (
+        expected_shapes(model.config, heads, 3)
+    )
+
+
+@pytest.mark.parametrize("name", ["HUGGINGFACE", "GOOGLE", "MODEL_GARDEN", "MODEL_GARDEN_PATHS"])
+def test_a_map_gives_each_variable_another_name(name):
+    names = expand(getattr(name_maps, name), TINY)
+    assert len(set(names.values())) == len(names)
+    heads = ("masked_lm", "next_sentence")
+    assert set(expected_shapes(TINY, heads, None)) <= set(names)
+
+
+def test_names_of_layers():
+    names = expand(name_maps.HUGGINGFACE, TINY)
+    assert names["encoder/layer_1/attention/query/kernel"] == (
+        "bert.encoder.layer.1.attention.self.query.weight"
+    )
+    assert "encoder/layer_2/attention/query/kernel" not in names
+    assert np.unique(list(expand(name_maps.GOOGLE, TINY.replace(share_layers=True)))).size < len(
+        names
+    )
