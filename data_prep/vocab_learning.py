@@ -123,13 +123,19 @@ def _frequent_characters(counts: Counter[str], most: int) -> set[str]:
 
 
 def _character_pieces(words: dict[str, int]) -> list[str]:
-    """ "a" for each character that starts a word, "##a" for each within one, by frequency."""
-    pieces: Counter[str] = Counter()
+    """ "a" for each character, then "##a" for each that stands within a word, by frequency."""
+    alone: Counter[str] = Counter()
+    within: Counter[str] = Counter()
     for word, count in words.items():
-        pieces[word[0]] += count
+        alone[word[0]] += count
         for character in word[1:]:
-            pieces[f"##{character}"] += count
-    return sorted(pieces, key=lambda piece: (piece.startswith("##"), -pieces[piece], piece))
+            alone[character] += count
+            within[f"##{character}"] += count
+    return [
+        piece
+        for pieces in (alone, within)
+        for piece in sorted(pieces, key=lambda piece: (-pieces[piece], piece))
+    ]
 
 
 def _train(
