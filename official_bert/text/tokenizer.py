@@ -69,7 +69,7 @@ class BertTokenizer(tf.Module):
             tokenize_chinese_chars=tokenize_chinese_chars,
             keep_special_tokens=keep_special_tokens,
             model_max_length=model_max_length,
-            added_tokens=tuple(added_tokens),
+            added_tokens=tuple(sorted(set(added_tokens), key=self.vocab.id_of)),
         )
         strips = lower_case if strip_accents is None else strip_accents
         self._cleaner = text.FastBertNormalizer(model_buffer=_cleaner_model())
