@@ -30,6 +30,14 @@ _DEFAULT = flags.DEFINE_string(
     "The answer that serving_default gives: fill_mask, next_sentence or embed; without it, what "
     "the model is for.",
 )
+_PRECISION = flags.DEFINE_enum(
+    "precision", "float32", ["float32", "bfloat16"], "Of the stored weights and the products."
+)
+_MODEL_NAME = flags.DEFINE_string(
+    "model_name",
+    None,
+    "Name under which it is served, in the server's files; without it, that of --output_dir.",
+)
 _TOP_K = flags.DEFINE_integer("top_k", 5, "Candidates where the answer is a choice.", 1)
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length", None, "Most tokens of a row; without it, the most that the model takes.", 1
@@ -51,6 +59,8 @@ def main() -> None:
         version=_VERSION.value,
         overwrite=_OVERWRITE.value,
         default=_DEFAULT.value,
+        model_name=_MODEL_NAME.value,
+        precision=_PRECISION.value,
         max_seq_length=_MAX_SEQ_LENGTH.value,
         pad_to=_PAD_TO.value,
         candidates=_TOP_K.value,

@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -15,13 +16,19 @@ import tf_keras
 from absl import logging
 
 import official_bert
-from export import graph_ops, verify
+from export import graph_ops, server_files, verify
 from export.serving import ServedState, make_signatures
+from export.warmup import write_warmup
+from official_bert.answering.base import AnswerModule
 from official_bert.answering.export_info import ExportInfo
 from official_bert.answering.opening import Answerable, open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
 from official_bert.tasks.model_folder import ModelFolder
+
+# Largest difference from the model, run op by op in this process. Compiled graphs join some
+# operations, which in bfloat16 leaves out roundings.
+_TOLERANCES = {"float32": verify.PROBABILITY_TOLERANCE, "bfloat16": 0.05}
 
 
 def export_savedmodel(
@@ -31,6 +38,8 @@ def export_savedmodel(
     version: int | None = None,
     overwrite: bool = False,
     default: str | None = None,
+    model_name: str | None = None,
+    precision: str = "float32",
     **options: Any,
 ) -> pathlib.Path:
     """Writes `output_dir/version/`, once it has been verified in a fresh process.
@@ -41,7 +50,9 @@ def export_savedmodel(
         version: its number; None: one above the newest.
         overwrite: replace the version if it is there.
         default: the answer that `serving_default` gives; None: the usual one of the model's task.
-        options: of `open_model`.
+        model_name: under which a server has it; None: the name of `output_dir`.
+        precision: "float32" or "bfloat16".
+        options: further ones of `open_model`.
 
     Returns:
         The folder of the SavedModel.
@@ -52,15 +63,21 @@ def export_savedmodel(
     """
     final = pathlib.Path(output_dir) / str(version or next_version(output_dir))
     check_free(final, overwrite=overwrite)
-    opened = open_model(model_dir, **options)
+    name = server_files.checked_name(model_name or final.absolute().parent.name)
+    opened = open_model(model_dir, precision=precision, **options)
     modules = _default_first(opened.modules, default)
     with atomic_folder(final, overwrite=overwrite) as folder:
         signatures = make_signatures(modules)
-        tf.saved_model.save(ServedState(modules), str(folder), signatures=signatures)
-        _info(pathlib.Path(model_dir), opened, list(modules), signatures, folder).save(folder)
+        state = ServedState(signatures, next(iter(modules.values())).vocab_asset)
+        tf.saved_model.save(state, str(folder), signatures=signatures)
+        info = _info(pathlib.Path(model_dir), opened, modules, signatures, folder, precision)
+        info.save(folder)
         checks = verify.cases(modules)
+        single_rows = [(case.signature, case.inputs) for case in checks if case.rows == 1]
+        write_warmup(folder, name, single_rows)
         logging.info("verifying %d calls in a fresh process", len(checks))
-        verify.verify(folder, checks, verify.PROBABILITY_TOLERANCE)
+        verify.verify(folder, checks, _TOLERANCES[precision])
+    server_files.write_server_files(final.parent, name, info)
     return final
 
 
@@ -84,20 +101,24 @@ def _default_first(modules: dict[str, Any], default: str | None) -> dict[str, An
 def _info(
     model_dir: pathlib.Path,
     opened: Answerable,
-    answers: list[str],
-    signatures: dict[str, Any],
+    modules: Mapping[str, AnswerModule],
+    signatures: Mapping[str, Any],
     folder: pathlib.Path,
+    precision: str,
 ) -> ExportInfo:
+    ops = graph_ops.graph_ops(folder)
+    vocab = opened.bundle.vocab
     return ExportInfo(
         task=opened.task,
-        answers=answers,
+        answers=list(modules),
         options=dataclasses.asdict(opened.options),
-        precision="float32",
+        precision=precision,
         config_sha256=hashlib.sha256(opened.bundle.config.to_json().encode()).hexdigest(),
-        vocab_sha256=opened.bundle.vocab.sha256,
+        vocab_sha256=vocab.sha256 if vocab else "",
         metrics=ModelFolder(model_dir).results() or {},
         signatures={name: _shapes(function) for name, function in signatures.items()},
-        ops=graph_ops.by_package(graph_ops.graph_ops(folder)),
+        ops=ops,
+        least_tensorflow_serving=graph_ops.least_serving_version(ops),
         versions={
             "official_bert": official_bert.__version__,
             "tensorflow": tf.__version__,

@@ -22,14 +22,15 @@ class ServedState(tf.Module):
     for use from Keras, which nobody does with a served model.
 
     Args:
-        modules: the answers by name.
+        signatures: concrete functions by name.
+        vocab_asset: vocab.txt.
     """
 
-    def __init__(self, modules: Mapping[str, AnswerModule]):
+    def __init__(self, signatures: Mapping[str, Any], vocab_asset: tf.saved_model.Asset):
         super().__init__(name="served_state")
-        variables = {id(v): v for module in modules.values() for v in module.model.variables}
-        self.model_variables = list(variables.values())
-        self.vocab_asset = next(iter(modules.values())).vocab_asset
+        used = [v for function in signatures.values() for v in function.graph.variables]
+        self.model_variables = list({id(variable): variable for variable in used}.values())
+        self.vocab_asset = vocab_asset
 
 
 def make_signatures(modules: Mapping[str, AnswerModule]) -> dict[str, Any]:

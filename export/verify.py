@@ -33,6 +33,11 @@ class Case:
     expected: dict[str, tf.Tensor]
     ranked: Mapping[str, str]
 
+    @property
+    def rows(self) -> int:
+        """B of the inputs."""
+        return int(next(iter(self.inputs.values())).shape[0])
+
 
 def cases(modules: Mapping[str, AnswerModule]) -> list[Case]:
     """Calls of every signature, with the answers of the modules, run eagerly in this process.
@@ -62,7 +67,8 @@ def verify(export_dir: pathlib.Path, checks: Sequence[Case], tolerance: float) -
     Args:
         export_dir: a SavedModel.
         checks: from `cases`.
-        tolerance: largest difference of a floating-point output.
+        tolerance: largest difference of a probability; for logits and embeddings, a share of the
+            largest value.
 
     Raises:
         VerificationError: the export cannot be loaded or run without this project, or an answer
@@ -107,8 +113,9 @@ def compare(case: Case, given: Mapping[str, tf.Tensor], tolerance: float) -> Non
             )
         if wanted.dtype.kind == "f":
             difference = float(np.max(np.abs(wanted - got), initial=0.0))
-            if not difference <= tolerance:  # Also when it is not a number.
-                raise VerificationError(f"{where} differs by {difference:.2g}, above {tolerance}")
+            limit = tolerance * float(np.max(np.abs(wanted), initial=1.0))
+            if not difference <= limit:  # Also when it is not a number.
+                raise VerificationError(f"{where} differs by {difference:.2g}, above {limit:.2g}")
         else:
             differs = wanted != got
             if name in case.ranked:

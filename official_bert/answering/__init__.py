@@ -20,11 +20,10 @@ _MODULES = {
     "next_sentence": ("official_bert.answering.next_sentence", "NextSentence"),
     "embed": ("official_bert.answering.embed", "Embed"),
 }
-# The training task (`task` in config.yaml) -> the answers that its models give, the usual one
-# first. "" stands for an encoder without a task.
-_BY_TASK = {
-    "pretraining": ("fill_mask", "next_sentence", "embed"),
-    "": ("embed",),
+# What a checkpoint is (`Pretrained.kind`) -> the answers that it can give, the usual one first.
+_BY_KIND = {
+    "pretrainer": ("fill_mask", "next_sentence", "embed"),
+    "encoder": ("embed",),
 }
 
 
@@ -40,13 +39,12 @@ def answer_class(name: str) -> type[AnswerModule]:
     return getattr(importlib.import_module(module), attribute)
 
 
-def answers_of_task(task: str) -> tuple[str, ...]:
-    """The names of the answers that a model of this training task gives, the usual one first.
+def answers_of_kind(kind: str) -> tuple[str, ...]:
+    """The names of the answers that a model of this kind can give, the usual one first.
 
     Raises:
-        InputError: models of this task give no answers yet.
+        InputError: models of this kind give no answers yet.
     """
-    if task not in _BY_TASK:
-        known = ", ".join(filter(None, _BY_TASK))
-        raise InputError(f"a model of the task {task!r} cannot answer; those of {known} can")
-    return _BY_TASK[task]
+    if kind not in _BY_KIND:
+        raise InputError(f"a {kind} cannot answer yet; these can: {', '.join(_BY_KIND)}")
+    return _BY_KIND[kind]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tensorflow as tf
 
+from official_bert.checkpoints.load import Pretrained
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.text.segments import join_segments
 
@@ -53,15 +54,19 @@ class AnswerModule(abc.ABC):
     name: ClassVar[str]
     ranked: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, bundle: Any, options: AnswerOptions):
-        self._bundle = bundle
+    def __init__(self, bundle: Pretrained, options: AnswerOptions):
+        assert bundle.vocab is not None and bundle.tokenizer is not None
         self._options = options
+        self._model: Any = bundle.model
+        self._encoder = bundle.encoder
+        self._vocab = bundle.vocab
         self._tokenizer = bundle.tokenizer
 
-    @property
-    @abc.abstractmethod
-    def model(self) -> tf.Module:
-        """The model whose variables the answers depend on."""
+    @classmethod
+    def missing(cls, bundle: Pretrained) -> str:
+        """What the answer needs and the model lacks; "" if nothing."""
+        del bundle
+        return ""
 
     @property
     @abc.abstractmethod
@@ -135,7 +140,7 @@ class AnswerModule(abc.ABC):
 
     def _sample_texts(self) -> list[str]:
         """17 texts; the last one is a plain sentence."""
-        vocab = self._bundle.vocab
+        vocab = self._vocab
         words = [
             token
             for id_, token in enumerate(vocab.tokens)
@@ -158,7 +163,7 @@ class AnswerModule(abc.ABC):
         options = self._options
         return join_segments(
             segments,
-            self._bundle.vocab,
+            self._vocab,
             options.pad_to or options.max_seq_length,
             pad_to_max=options.pad_to is not None,
         )

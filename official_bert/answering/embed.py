@@ -28,10 +28,6 @@ class Embed(AnswerModule):
     name = "embed"
 
     @property
-    def model(self) -> tf.Module:
-        return self._bundle.encoder
-
-    @property
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
@@ -40,7 +36,7 @@ class Embed(AnswerModule):
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `sequence_output` [B, S, H] and `pooled_output` [B, H], float32."""
-        outputs = self._bundle.encoder(dict(inputs), training=False)
+        outputs = self._encoder(dict(inputs), training=False)
         return {
             name: tf.cast(outputs[name], tf.float32)
             for name in ("sequence_output", "pooled_output")
@@ -49,7 +45,7 @@ class Embed(AnswerModule):
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         inputs = self.encode(texts)
-        outputs = self._bundle.encoder(dict(inputs), training=False)
+        outputs = self._encoder(dict(inputs), training=False)
         weights = tf.cast(inputs["input_mask"], tf.float32)
         weights /= tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, S]
 

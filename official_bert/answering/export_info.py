@@ -29,6 +29,7 @@ class ExportInfo:
         metrics: the model's eval_results.json; empty where it was never evaluated.
         signatures: name -> {"inputs": {name: [dtype, shape]}, "outputs": the same}.
         ops: the ops of the graph, and which package has them: {"tensorflow": […], …}.
+        least_tensorflow_serving: the least release of TensorFlow Serving that has these ops.
         versions: of the packages that wrote it.
     """
 
@@ -41,6 +42,7 @@ class ExportInfo:
     metrics: dict[str, Any]
     signatures: dict[str, Any]
     ops: dict[str, list[str]]
+    least_tensorflow_serving: str
     versions: dict[str, str]
 
     def save(self, export_dir: str | os.PathLike[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from official_bert.answering.base import AnswerModule, AnswerOptions, Tensors, text_spec
+from official_bert.checkpoints.load import Pretrained
 from official_bert.errors import InputError
 from official_bert.text import BertTokenizer
 
@@ -32,23 +33,19 @@ class FillMask(AnswerModule):
     name = "fill_mask"
     ranked = {"tokens": "probabilities", "token_ids": "probabilities"}
 
-    def __init__(self, bundle: Any, options: AnswerOptions):
+    def __init__(self, bundle: Pretrained, options: AnswerOptions):
         super().__init__(bundle, options)
-        if bundle.pretrainer is None:
-            missing = ", ".join(bundle.missing_heads)
-            raise InputError(f"fill_mask needs the masked-LM head, and the model lacks {missing}")
-        if options.candidates > len(bundle.vocab):
-            raise InputError(
-                f"top_k {options.candidates} is above the vocabulary's size {len(bundle.vocab)}"
-            )
-        settings = {**bundle.tokenizer.config(), "keep_special_tokens": True}
-        self._tokenizer = BertTokenizer(bundle.vocab, **settings)
+        size = len(self._vocab)
+        if options.candidates > size:
+            raise InputError(f"top_k {options.candidates} is above the vocabulary's size {size}")
+        settings = {**self._tokenizer.config(), "keep_special_tokens": True}
+        self._tokenizer = BertTokenizer(self._vocab, **settings)
         # Lines that repeat or are blank included: the model has an output for every line.
-        self._tokens = tf.constant(bundle.vocab.tokens)
+        self._tokens = tf.constant(self._vocab.tokens)
 
-    @property
-    def model(self) -> tf.Module:
-        return self._bundle.pretrainer
+    @classmethod
+    def missing(cls, bundle: Pretrained) -> str:
+        return "the masked-LM head" if "masked_lm" in bundle.missing_heads else ""
 
     @property
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
@@ -116,11 +113,11 @@ class FillMask(AnswerModule):
     def _mask_states(self, inputs: Tensors) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Positions int32 [B, (masks)] of the [MASK]s and the states there [B, (masks), H]."""
         is_mask = tf.logical_and(
-            tf.equal(inputs["input_word_ids"], self._bundle.vocab.mask_id),
+            tf.equal(inputs["input_word_ids"], self._vocab.mask_id),
             tf.not_equal(inputs["input_mask"], 0),
         )
         places = tf.where(is_mask)  # [masks, 2], row by row
-        outputs = self._bundle.pretrainer.encoder(dict(inputs), training=False)
+        outputs = self._encoder(dict(inputs), training=False)
         states = tf.gather_nd(outputs["sequence_output"], places)  # [masks, H]
         counts = tf.math.count_nonzero(is_mask, axis=1)  # [B]
         positions = tf.RaggedTensor.from_row_lengths(
@@ -130,9 +127,8 @@ class FillMask(AnswerModule):
 
     def _mask_logits(self, states: tf.Tensor) -> tf.Tensor:
         """[masks, H] -> float32 [masks, V]."""
-        pretrainer = self._bundle.pretrainer
-        table = pretrainer.encoder.embeddings.word_embeddings
-        return pretrainer.masked_lm(states[tf.newaxis], table)[0]
+        table = self._encoder.embeddings.word_embeddings
+        return self._model.masked_lm(states[tf.newaxis], table)[0]
 
     def _best(self, states: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """[masks, H] -> probabilities and ids [masks, K], in blocks of bounded size."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from official_bert.answering.base import AnswerModule, AnswerOptions, Tensors, text_spec
-from official_bert.errors import InputError
+from official_bert.answering.base import AnswerModule, Tensors, text_spec
+from official_bert.checkpoints.load import Pretrained
 
 
 class NextSentence(AnswerModule):
@@ -16,15 +16,9 @@ class NextSentence(AnswerModule):
 
     name = "next_sentence"
 
-    def __init__(self, bundle: Any, options: AnswerOptions):
-        super().__init__(bundle, options)
-        if bundle.pretrainer is None or bundle.pretrainer.next_sentence is None:
-            missing = ", ".join(bundle.missing_heads) or "the pooler"
-            raise InputError(f"next_sentence needs its head, and the model lacks {missing}")
-
-    @property
-    def model(self) -> tf.Module:
-        return self._bundle.pretrainer
+    @classmethod
+    def missing(cls, bundle: Pretrained) -> str:
+        return "the next-sentence head" if "next_sentence" in bundle.missing_heads else ""
 
     @property
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
@@ -35,9 +29,8 @@ class NextSentence(AnswerModule):
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `next_sentence` float32 [B, 2]; class 0: the second text goes on after the first."""
-        pretrainer = self._bundle.pretrainer
-        pooled = pretrainer.encoder(dict(inputs), training=False)["pooled_output"]
-        return {"next_sentence": tf.cast(pretrainer.next_sentence(pooled), tf.float32)}
+        pooled = self._encoder(dict(inputs), training=False)["pooled_output"]
+        return {"next_sentence": tf.cast(self._model.next_sentence(pooled), tf.float32)}
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         logits = self.logits(self.encode(texts))["next_sentence"]

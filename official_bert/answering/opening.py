@@ -7,45 +7,17 @@ import os
 import pathlib
 from typing import Any
 
-import tensorflow as tf
 import yaml
 
-from official_bert.answering import answer_class, answers_of_task
+from official_bert.answering import answer_class, answers_of_kind
 from official_bert.answering.base import AnswerModule, AnswerOptions
-from official_bert.config import BertConfig
+from official_bert.answering.precision import to_bfloat16
+from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.errors import InputError
-from official_bert.models.pretrainer import BertPretrainer
-from official_bert.tasks.model_folder import BERT_CONFIG_NAME, CONFIG_NAME
-from official_bert.text import BertTokenizer
+from official_bert.tasks.model_folder import CONFIG_NAME
 
-
-@dataclasses.dataclass(frozen=True)
-class Bundle:
-    """What `load_pretrained` gives."""
-
-    encoder: Any
-    config: BertConfig
-    vocab: Any
-    tokenizer: BertTokenizer
-    pretrainer: BertPretrainer | None
-    missing_heads: tuple[str, ...] = ()
-
-
-def load_pretrained(path: str | os.PathLike[str]) -> Bundle:
-    """Loads a pretraining model folder: the best model, else the newest one."""
-    folder = pathlib.Path(path)
-    tokenizer = BertTokenizer.from_folder(folder)
-    config = BertConfig.from_json_file(folder / BERT_CONFIG_NAME)
-    model = BertPretrainer(config)
-    prefix = str(folder / "best" / "ckpt")
-    if not os.path.exists(f"{prefix}.index"):
-        newest = tf.train.latest_checkpoint(str(folder / "checkpoints"))
-        if newest is None:
-            raise InputError(f"{folder} has no trained model: train it first")
-        prefix = newest
-    checkpoint = tf.train.Checkpoint(model=model)
-    checkpoint.read(prefix).assert_existing_objects_matched().expect_partial()
-    return Bundle(model.encoder, config, tokenizer.vocab, tokenizer, model)
+# [CLS], [SEP], [SEP] and a token.
+_LEAST_LENGTH = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,14 +25,14 @@ class Answerable:
     """A loaded model with its answers.
 
     Attributes:
-        task: the training task; "" for an encoder alone.
+        task: the training task, as config.yaml names it; "" where there is no config.yaml.
         bundle: the loaded model.
         options: what the answers were made with.
         modules: by name, the usual answer first.
     """
 
     task: str
-    bundle: Any
+    bundle: Pretrained
     options: AnswerOptions
     modules: dict[str, AnswerModule]
 
@@ -70,50 +42,59 @@ def open_model(
     *,
     names: tuple[str, ...] = (),
     max_seq_length: int | None = None,
+    precision: str = "float32",
     **options: Any,
 ) -> Answerable:
     """Loads a model and makes its answer modules.
 
     Args:
         model_dir: a model folder, or any checkpoint that `official_bert.load_pretrained` knows.
-        names: of the answers; empty for all that the model's task gives.
+        names: of the answers; empty for all that the model can give.
         max_seq_length: the most tokens of a row; None: the most that the model takes.
+        precision: "float32" or "bfloat16", see `to_bfloat16`.
         options: the other fields of `AnswerOptions`.
 
     Raises:
         InputError: no such model, it cannot give that answer, or an option is out of range.
     """
-    folder = pathlib.Path(model_dir)
-    if not folder.is_dir():
-        raise InputError(f"model folder {folder} does not exist")
-    bundle = load_pretrained(folder)
-    task = _task(folder, bundle)
+    if not pathlib.Path(model_dir).is_dir():
+        raise InputError(f"model folder {model_dir} does not exist")
+    bundle = load_pretrained(model_dir)
+    if bundle.tokenizer is None:
+        raise InputError(f"{model_dir} has no vocabulary: put its vocab.txt into the folder")
+    if precision == "bfloat16":
+        bundle = dataclasses.replace(bundle, model=to_bfloat16(bundle.model))
     length = _max_seq_length(bundle, max_seq_length, options.get("pad_to"))
     chosen = AnswerOptions(max_seq_length=length, **options)
-    known = answers_of_task(task)
+    known = answers_of_kind(bundle.kind)
+    missing = {name: answer_class(name).missing(bundle) for name in known}
     for name in names:
         if name not in known:
             raise InputError(
-                f"{folder} holds a model of the task {task or 'encoder'!r}, which cannot "
-                f"{name}: choose from {', '.join(known)}"
+                f"{model_dir} is a {bundle.kind}, which cannot {name}: it can {', '.join(known)}"
             )
-    modules = {name: answer_class(name)(bundle, chosen) for name in names or known}
-    return Answerable(task, bundle, chosen, modules)
+        if missing[name]:
+            raise InputError(f"{name} needs {missing[name]}, which {model_dir} lacks")
+    wanted = names or tuple(name for name in known if not missing[name])
+    modules = {name: answer_class(name)(bundle, chosen) for name in wanted}
+    return Answerable(_task(pathlib.Path(model_dir)), bundle, chosen, modules)
 
 
-def _task(folder: pathlib.Path, bundle: Any) -> str:
+def _task(folder: pathlib.Path) -> str:
     path = folder / CONFIG_NAME
-    if path.exists():
-        return str(yaml.safe_load(path.read_text(encoding="utf-8")).get("task", ""))
-    return "pretraining" if bundle.pretrainer is not None else ""
+    if not path.exists():
+        return ""
+    return str(yaml.safe_load(path.read_text(encoding="utf-8")).get("task", ""))
 
 
-def _max_seq_length(bundle: Any, wanted: int | None, pad_to: int | None) -> int:
+def _max_seq_length(bundle: Pretrained, wanted: int | None, pad_to: int | None) -> int:
     limit = bundle.config.max_position_embeddings
-    length = wanted or min(limit, bundle.tokenizer.config()["model_max_length"] or limit)
+    of_tokenizer = bundle.tokenizer.config()["model_max_length"] if bundle.tokenizer else None
+    length = wanted or min(limit, of_tokenizer or limit)
     for name, value in (("max_seq_length", length), ("pad_to", pad_to)):
-        if value is not None and not 4 <= value <= limit:
+        if value is not None and not _LEAST_LENGTH <= value <= limit:
             raise InputError(
-                f"{name} is {value}: it must be from 4 to max_position_embeddings {limit}"
+                f"{name} is {value}: it must be from {_LEAST_LENGTH} to the model's "
+                f"max_position_embeddings {limit}"
             )
     return length

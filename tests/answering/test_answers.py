@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -9,7 +11,8 @@ import tensorflow as tf
 from official_bert.answering.embed import Embed
 from official_bert.answering.fill_mask import FillMask
 from official_bert.answering.next_sentence import NextSentence
-from official_bert.answering.rows import Answerer, read_rows
+from official_bert.answering.precision import to_bfloat16
+from official_bert.answering.rows import Answerer, answer_function, read_rows
 from official_bert.errors import InputError
 from tests.answering.tiny import MAX_POSITIONS, TOKENS, options, tiny_bundle
 
@@ -118,13 +121,25 @@ def test_rows_are_cut_and_padded_as_the_options_say(bundle):
 
 
 def test_heads_that_are_missing_are_named(bundle):
-    without_heads = type(bundle)(
-        bundle.encoder, bundle.config, bundle.vocab, bundle.tokenizer, None, ("masked_lm",)
-    )
-    with pytest.raises(InputError, match="masked_lm"):
-        FillMask(without_heads, options())
-    with pytest.raises(InputError, match="pooler"):
-        NextSentence(tiny_bundle(use_pooler=False), options())
+    encoder = dataclasses.replace(bundle, kind="encoder", model=bundle.encoder)
+    assert FillMask.missing(encoder) == "the masked-LM head"
+    assert NextSentence.missing(tiny_bundle(use_pooler=False)) == "the next-sentence head"
+    assert [kind.missing(bundle) for kind in (FillMask, NextSentence, Embed)] == [""] * 3
+
+
+def test_bfloat16_stores_what_it_computes_with(bundle):
+    halved = dataclasses.replace(bundle, model=to_bfloat16(bundle.model))
+    text = {"text": tf.constant(["the capital of [MASK]"])}
+    embed = answer_function(Embed(halved, options()))
+    stored = {v.name: v.dtype for v in embed.graph.variables}
+    float32 = {name for name, dtype in stored.items() if dtype != tf.bfloat16}
+    assert all(name.endswith(("/gamma:0", "/beta:0")) for name in float32)
+    assert len(stored) - len(float32) == 3 + 2 * (2 * 6 + 1)  # tables, layers, pooler
+    exact = Embed(bundle, options()).answer(text)
+    for name, value in embed(**text).items():
+        difference = np.abs(value - exact[name]).max() / np.abs(exact[name]).max()
+        assert 0 < difference < 0.05
+    assert bundle.model.variables[0].dtype == tf.float32
 
 
 def test_rows_are_python_values(fill_mask):

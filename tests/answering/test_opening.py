@@ -28,7 +28,7 @@ def test_a_pretraining_folder_answers_three_ways(model_dir):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"names": ("translate",)}, "cannot translate: choose from fill_mask"),
+        ({"names": ("translate",)}, "cannot translate: it can fill_mask"),
         ({"max_seq_length": 100}, "max_seq_length is 100"),
         ({"pad_to": 25}, "pad_to is 25"),
         ({"candidates": 100}, "100 is above the vocabulary's size 17"),
