@@ -23,8 +23,10 @@ _HELP_ARGUMENTS = ("--help", "-help", "-h", "--helpshort")
 _PROJECT_ROOT = str(pathlib.Path(__file__).resolve().parent.parent)
 
 
-def run(main: Callable[[], None]) -> NoReturn:
+def run(main: Callable[..., None], *, takes_arguments: bool = False) -> NoReturn:
     """Parses the flags, calls `main` and exits.
+
+    With `takes_arguments`, `main` gets what else is on the command line; else that is a mistake.
 
     Exit status: 0 after success; 2 with one line on stderr for an `InputError` or a wrong flag;
     130 after Ctrl-C; 1 with a full traceback for everything else, which is a fault of ours.
@@ -36,10 +38,10 @@ def run(main: Callable[[], None]) -> NoReturn:
             print(_help(), flush=True)
             sys.exit(0)
         positional = flags.FLAGS(sys.argv)[1:]
-        if positional:
+        if positional and not takes_arguments:
             _fail(f"unexpected argument {positional[0]!r}: flags are written --name=value")
         _set_up_logging()
-        main()
+        main(*positional)
     except (InputError, flags.Error) as error:
         _fail(str(error))
     except KeyboardInterrupt:

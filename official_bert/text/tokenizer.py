@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import pathlib
@@ -92,8 +91,7 @@ class BertTokenizer(tf.Module):
           InputError: a file is missing or not what it should be.
         """
         vocab, config = tokenizer_config.load(folder)
-        settings = dataclasses.asdict(config)
-        return cls(vocab, **settings)
+        return cls(vocab, **config.settings())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes vocab.txt and tokenizer_config.json into `folder`, which is made if need be."""
@@ -101,7 +99,7 @@ class BertTokenizer(tf.Module):
 
     def config(self) -> dict[str, Any]:
         """The settings by name, as the constructor takes them."""
-        return dataclasses.asdict(self.tokenizer_config)
+        return self.tokenizer_config.settings()
 
     def tokenize(self, strings: Any) -> tf.Tensor | tf.RaggedTensor:
         """The ids of the word pieces.

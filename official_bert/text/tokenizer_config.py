@@ -39,6 +39,10 @@ class TokenizerConfig:
     model_max_length: int | None = None
     added_tokens: tuple[str, ...] = ()
 
+    def settings(self) -> dict[str, Any]:
+        """The settings by name, as BertTokenizer takes them."""
+        return dataclasses.asdict(self)
+
 
 def load(folder: str | os.PathLike[str]) -> tuple[Vocab, TokenizerConfig]:
     """Reads vocab.txt and tokenizer_config.json of `folder`, ours or Hugging Face's.
