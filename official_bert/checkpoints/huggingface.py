@@ -114,7 +114,7 @@ def _check_model(folder: pathlib.Path, fields: dict[str, Any]) -> None:
     names = [fields.get("model_type"), *(fields.get("architectures") or [])]
     for name in filter(None, names):
         if name != "bert" and not str(name).startswith("Bert"):
-            raise InputError(f"{path} describes a {name}, which is another model than BERT")
+            raise InputError(f"{path} describes {name}, which is another model than BERT")
     wrong = {
         "position_embedding_type": fields.get("position_embedding_type", "absolute") != "absolute",
         "is_decoder": bool(fields.get("is_decoder")),
