@@ -80,8 +80,8 @@ $(Q)/vocab.txt: $(TEXT) | $(RUNTIME)
 
 $(Q)/data/manifest.json: $(TEXT) $(Q)/vocab.txt
 	$(RUN) -m data_prep.create_pretraining_data --input_file=$(TEXT) --vocab_file=$(Q)/vocab.txt \
-	  --output_dir=$(Q)/data --dev_fraction=0.02 --max_seq_length=128 --max_predictions_per_seq=20 \
-	  --dupe_factor=2 --overwrite
+	  --output_dir=$(Q)/data --dev_fraction=0.02 --max_seq_length=64 --max_predictions_per_seq=10 \
+	  --dupe_factor=1 --overwrite
 
 $(Q)/model/eval_results.json: $(Q)/data/manifest.json
 	$(RUN) -m official_bert.train --config_file=configs/pretraining/quickstart.yaml \

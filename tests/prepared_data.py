@@ -42,7 +42,13 @@ def write_pretraining_data(
         vocab_sha256=sha256_of_file(folder / "vocab.txt"),
         sources={},
         seed=seed,
-        options={"objective": "bert", "max_predictions_per_seq": 2},
+        options={
+            "objective": "bert",
+            "masks": "static",
+            "max_predictions_per_seq": 2,
+            "max_predictions_per_record": 2,
+            "max_instances_per_record": 1,
+        },
     ).save(folder)
     return folder
 

@@ -97,7 +97,7 @@ def test_mains_are_not_imported():
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for package in ("official_bert", "data_prep", "export")
         for path in _files(package)
-        if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
+        if '\nif __name__ == "__main__":' in path.read_text(encoding="utf-8")
     }
     assert {"official_bert.train", "data_prep.build_vocab", "export.export_savedmodel"} <= mains
     for package in ("official_bert", "data_prep", "export"):

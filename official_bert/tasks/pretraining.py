@@ -6,17 +6,18 @@ B batch, P masked positions, N sequences of a packed row (1 in others), V vocabu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
-from official_bert.data import pipeline
+from official_bert.data import dynamic_masking, pipeline
 from official_bert.data.manifest import Manifest
-from official_bert.models.encoder import BertEncoder
 from official_bert.models.pretrainer import BertPretrainer
+from official_bert.text.vocab import Vocab
 
 Tensors = Mapping[str, tf.Tensor]
 
@@ -29,6 +30,7 @@ class PretrainingTask:
 
     Args:
         manifest: of the prepared data.
+        vocab: of the prepared data.
     """
 
     record_kind = "pretraining"
@@ -44,24 +46,50 @@ class PretrainingTask:
         "cls_positions",
     )
 
-    def __init__(self, manifest: Manifest):
-        self._manifest = manifest
+    def __init__(self, manifest: Manifest, vocab: Vocab):
+        self._manifest, self._vocab = manifest, vocab
+        self._masks = manifest.options["masks"]
         self._has_pairs = manifest.options["objective"] == "bert"
         pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
         self.losses = ("masked_lm_loss", *pair_losses)
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
+        options = self._manifest.options
         return {
             "S": self._manifest.max_seq_length,
-            "P": self._manifest.options["max_predictions_per_seq"],
-            "N": 1,
+            # Padded records have as many as they could; packed ones more than one instance may.
+            "P": max(options["max_predictions_per_seq"], options["max_predictions_per_record"]),
+            "N": options["max_instances_per_record"],
             "vocab_size": config.vocab_size,
             "type_vocab_size": config.type_vocab_size,
         }
 
-    def make_model(self, encoder: BertEncoder | BertConfig) -> tf_keras.Model:
-        return BertPretrainer(encoder)
+    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
+        """What a parsed batch still lacks: masks that are made anew each time, or next tokens.
+
+        Args:
+            seed: of the masks.
+
+        Returns:
+            A function of a batch and int64 [B], the number of each record in the whole run.
+        """
+        if self._masks == "dynamic":
+            return dynamic_masking.make_masker(
+                dynamic_masking.rule_from_options(self._manifest.options),
+                self._vocab,
+                seed=seed,
+                max_predictions=self._manifest.options["max_predictions_per_record"],
+            )
+        if self._masks == "none":
+            return lambda batch, numbers: next_token_targets(batch)
+        return lambda batch, numbers: batch
+
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """The model to train: from random weights, or from what the checkpoint has."""
+        if pretrained is None:
+            return BertPretrainer(config)
+        return pretrained.pretrainer or BertPretrainer(pretrained.encoder)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         masked = tf.reduce_sum(batch["masked_lm_weights"])
@@ -101,14 +129,47 @@ class PretrainingTask:
             `unigram_loss`: cross-entropy, in nats, of the training frequencies (plus one each) of
             the masked tokens.
         """
-        counts = _count_masked_tokens(train_paths, config.vocab_size) + 1.0
-        evaluated = _count_masked_tokens(eval_paths, config.vocab_size)
+        counts = self._count_predicted_tokens(train_paths, config.vocab_size) + 1.0
+        evaluated = self._count_predicted_tokens(eval_paths, config.vocab_size)
         log_probabilities = np.log(counts / counts.sum())
         total = evaluated.sum()
         return {
             "majority_accuracy": float(evaluated[counts.argmax()] / total),
             "unigram_loss": float(-(evaluated * log_probabilities).sum() / total),
         }
+
+    def _count_predicted_tokens(self, paths: Sequence[str], vocab_size: int) -> np.ndarray:
+        """How often each token is to be predicted in the first records; float64 [V].
+
+        Where the records have no masks, any token but the special ones is as likely to get one.
+        """
+        present = pipeline.present_features(self.record_kind, paths)
+        wanted = "masked_lm_ids" if self._masks == "static" else "input_word_ids"
+        name = next(name for name, f in present.items() if f.model_name == wanted)
+        spec = {name: tf.io.RaggedFeature(tf.int64)}
+        counts = np.zeros(vocab_size, np.int64)
+        batches = pipeline.evaluation_batches(paths, batch_size=1000)
+        for serialized in batches.take(_BASELINE_RECORDS // 1000):
+            ids = tf.io.parse_example(serialized, spec)[name].flat_values.numpy()
+            counts += np.bincount(ids, minlength=vocab_size)
+        counts[list(self._vocab.special_ids)] = 0
+        return counts.astype(np.float64)
+
+
+def next_token_targets(batch: Tensors) -> Tensors:
+    """Left to right: each token is predicted from those before it (section 5.1, "LTR").
+
+    input_word_ids [[2, 7, 8, 3]] with all four real gives masked_lm_positions [[0, 1, 2]],
+    masked_lm_ids [[7, 8, 3]] and masked_lm_weights of 1.
+    """
+    ids = batch["input_word_ids"]
+    positions = tf.broadcast_to(tf.range(tf.shape(ids)[1] - 1), tf.shape(ids[:, 1:]))
+    return {
+        **batch,
+        "masked_lm_positions": positions,
+        "masked_lm_ids": ids[:, 1:],
+        "masked_lm_weights": tf.cast(batch["input_mask"][:, 1:], tf.float32),
+    }
 
 
 def _pair_weights(batch: Tensors) -> tf.Tensor:
@@ -125,15 +186,3 @@ def _sums(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> tuple[tf.
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
     hits = tf.cast(tf.argmax(logits, -1, tf.int32) == labels, tf.float32)
     return tf.reduce_sum(losses * weights), tf.reduce_sum(hits * weights)
-
-
-def _count_masked_tokens(paths: Sequence[str], vocab_size: int) -> np.ndarray:
-    """How often each token is to be predicted in the first records; float64 [V]."""
-    spec = {"masked_lm_ids": tf.io.RaggedFeature(tf.int64)}
-    counts = np.zeros(vocab_size, np.int64)
-    for serialized in pipeline.evaluation_batches(paths, batch_size=1000).take(
-        _BASELINE_RECORDS // 1000
-    ):
-        ids = tf.io.parse_example(serialized, spec)["masked_lm_ids"].flat_values.numpy()
-        counts += np.bincount(ids, minlength=vocab_size)
-    return counts.astype(np.float64)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 from absl import logging
 
+from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.config import BertConfig
 from official_bert.data import diagnosis, pipeline
-from official_bert.data.manifest import Manifest
+from official_bert.data.manifest import VOCAB_NAME, Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.tasks import task_class
 from official_bert.tasks.model_folder import ModelFolder
+from official_bert.text.vocab import Vocab
 from official_bert.training import loop
 from official_bert.training.checkpointing import BestModel, Checkpoints
 from official_bert.training.evaluator import Evaluator
@@ -46,13 +47,13 @@ class Run:
             raise InputError("data.path is not set: name a folder of prepared data")
         self._data_dir = pathlib.Path(experiment.data.path)
         self._manifest = Manifest.load(self._data_dir)
-        self._task = task_class(experiment.task)(self._manifest)
-        if self._manifest.task != self._task.record_kind:
+        task = task_class(experiment.task)
+        if self._manifest.task != task.record_kind:
             raise InputError(
                 f"{self._data_dir} holds {self._manifest.task} records; the task "
-                f"{experiment.task} reads {self._task.record_kind} records"
+                f"{experiment.task} reads {task.record_kind} records"
             )
-        self._encoder_config = self._resolve_encoder_config()
+        self._task = task(self._manifest, self._load_vocab())
         runtime = experiment.runtime
         set_runtime(
             seed=experiment.train.seed,
@@ -60,6 +61,8 @@ class Run:
             deterministic=runtime.deterministic,
         )
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
+        self._pretrained = self._load_pretrained()
+        self._encoder_config = self._resolve_encoder_config()
 
     def train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         """Trains to the end, from where the model folder stands.
@@ -150,6 +153,30 @@ class Run:
             metrics = self._make_evaluation(training_model.model)()
         return self._write_results(step, metrics, step)
 
+    def _load_vocab(self) -> Vocab:
+        vocab = Vocab.from_file(self._data_dir / VOCAB_NAME)
+        if vocab.sha256 != self._manifest.vocab_sha256:
+            raise InputError(
+                f"{self._data_dir / VOCAB_NAME} has sha256 {vocab.sha256}, the manifest beside it "
+                f"says {self._manifest.vocab_sha256}: prepare the data again"
+            )
+        return vocab
+
+    def _load_pretrained(self) -> Pretrained | None:
+        path = self._experiment.model.pretrained
+        if not path:
+            return None
+        with self._strategy.scope():
+            pretrained = load_pretrained(path, new_heads=True)
+        sha256 = pretrained.vocab.sha256 if pretrained.vocab else "(it has none)"
+        if sha256 != self._manifest.vocab_sha256:
+            raise InputError(
+                f"the vocabulary of {path} has sha256 {sha256}, that of {self._data_dir} "
+                f"{self._manifest.vocab_sha256}: prepare the data with the checkpoint's vocab.txt"
+            )
+        self._experiment.model.encoder.override(pretrained.config.to_dict())
+        return pretrained
+
     def _resolve_encoder_config(self) -> BertConfig:
         values = self._experiment.model.encoder.as_dict()
         size = self._manifest.vocab_size
@@ -171,7 +198,7 @@ class Run:
     def _make_training_model(self, total_steps: int) -> TrainingModel:
         experiment = self._experiment
         training_model = TrainingModel(
-            self._task.make_model(self._encoder_config),
+            self._task.make_model(self._encoder_config, self._pretrained),
             self._task,
             seed=experiment.train.seed,
             accumulate_steps=experiment.train.accumulate_steps,
@@ -224,14 +251,30 @@ class Run:
         )
 
     def _training_dataset(self, paths: list[str], start_step: int) -> tf.data.Dataset:
-        batches = self._serialized_batches(paths, start_step)
-        dataset = batches.map(self._parser(paths), num_parallel_calls=tf.data.AUTOTUNE)
+        batch_size = self._experiment.train.batch_size
+        dataset = self._complete_batches(
+            self._serialized_batches(paths, start_step), paths, batch_size, start_step * batch_size
+        )
         options = tf.data.Options()
         # Each worker takes its part of every global batch, so all together see one order.
         options.experimental_distribute.auto_shard_policy = (
             tf.data.experimental.AutoShardPolicy.DATA
         )
-        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+        return dataset.with_options(options)
+
+    def _complete_batches(
+        self, serialized: tf.data.Dataset, paths: list[str], batch_size: int, start_record: int
+    ) -> tf.data.Dataset:
+        """Serialized batches -> what the model and the losses take."""
+        parse = self._parser(paths)
+        complete = self._task.completion(self._experiment.train.seed)
+
+        def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
+            first = start_record + index * batch_size
+            return complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
+
+        dataset = serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
+        return dataset.prefetch(tf.data.AUTOTUNE)
 
     def _serialized_batches(
         self, paths: list[str], start_step: int, *, with_places: bool = False
@@ -247,13 +290,12 @@ class Run:
             with_places=with_places,
         )
 
-    def _make_evaluation(self, model: tf.Module) -> Any:
+    def _make_evaluation(self, model: tf.Module) -> Callable[[], dict[str, float]]:
         paths = self._paths(self._experiment.data.eval_split)
-        batches = pipeline.evaluation_batches(
-            paths, batch_size=self._experiment.evaluation.batch_size
-        )
-        dataset = batches.map(self._parser(paths), num_parallel_calls=tf.data.AUTOTUNE)
-        evaluator = Evaluator(model, self._task, dataset.prefetch(tf.data.AUTOTUNE), self._strategy)
+        batch_size = self._experiment.evaluation.batch_size
+        serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
+        dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
+        evaluator = Evaluator(model, self._task, dataset, self._strategy)
         return lambda: self._task.results(evaluator())
 
     @contextlib.contextmanager
