@@ -8,7 +8,7 @@ import os
 import types
 import typing
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 import yaml
@@ -20,17 +20,20 @@ from official_bert.errors import InputError
 
 # The fields of BertConfig, as a section of the config. `vocab_size` may stay unset: it is then the
 # size of the vocabulary of the prepared data.
-_ENCODER_TYPES = {**typing.get_type_hints(BertConfig), "vocab_size": int | None}
-_ENCODER_DEFAULTS = {**dataclasses.asdict(BertConfig()), "vocab_size": None}
-EncoderConfig = dataclasses.make_dataclass(
-    "EncoderConfig",
-    [
-        (name, _ENCODER_TYPES[name], dataclasses.field(default=default))
-        for name, default in _ENCODER_DEFAULTS.items()
-    ],
-    bases=(hyperparams.Config,),
-)
-EncoderConfig.__module__ = __name__
+if TYPE_CHECKING:
+    EncoderConfig = Any
+else:
+    _ENCODER_TYPES = {**typing.get_type_hints(BertConfig), "vocab_size": int | None}
+    _ENCODER_DEFAULTS = {**dataclasses.asdict(BertConfig()), "vocab_size": None}
+    EncoderConfig = dataclasses.make_dataclass(
+        "EncoderConfig",
+        [
+            (name, _ENCODER_TYPES[name], dataclasses.field(default=default))
+            for name, default in _ENCODER_DEFAULTS.items()
+        ],
+        bases=(hyperparams.Config,),
+    )
+    EncoderConfig.__module__ = __name__
 
 
 @dataclasses.dataclass
@@ -43,7 +46,7 @@ class ModelConfig(hyperparams.Config):
             brings its own encoder config and vocabulary.
     """
 
-    encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)  # type: ignore[valid-type]
+    encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)
     pretrained: str = ""
 
 

@@ -25,14 +25,12 @@ NONFINITE_NAME = "nonfinite.json"
 
 # What may change between two starts of the same run: it does not touch the weights.
 _FREE = {
-    "evaluation": None,
-    "runtime": None,
-    "train": (
-        "log_every_steps",
-        "checkpoint_every_steps",
-        "checkpoint_every_seconds",
-        "keep_checkpoints",
-    ),
+    "evaluation",
+    "runtime",
+    "train.log_every_steps",
+    "train.checkpoint_every_steps",
+    "train.checkpoint_every_seconds",
+    "train.keep_checkpoints",
 }
 
 
@@ -120,13 +118,10 @@ class ModelFolder:
 
 def _fixed_fields(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"train": {"seed": 1, "keep_checkpoints": 3}} -> {"train.seed": 1}."""
-    fields = {}
+    fields: dict[str, Any] = {}
     for key, value in config.items():
-        free = _FREE.get(prefix.rstrip("."), ()) if prefix else ()
-        if _FREE.get(key, ()) is None or key in (free or ()):
+        name = f"{prefix}{key}"
+        if name in _FREE:
             continue
-        if isinstance(value, dict):
-            fields |= _fixed_fields(value, f"{prefix}{key}.")
-        else:
-            fields[f"{prefix}{key}"] = value
+        fields |= _fixed_fields(value, f"{name}.") if isinstance(value, dict) else {name: value}
     return fields
