@@ -43,7 +43,8 @@ class KeptTokens(tf.Module):
         is_kept = tf.strings.regex_full_match(part, self._pattern)
         ids, starts, limits = between(tf.where(is_kept, "", part))
         shift = tf.gather(begin, ids.value_rowids())
-        found = tf.argmax(tf.boolean_mask(part, is_kept)[:, tf.newaxis] == self._tokens, axis=1)
+        distinct, number = tf.unique(tf.boolean_mask(part, is_kept))
+        found = tf.gather(tf.argmax(distinct[:, tf.newaxis] == self._tokens, axis=1), number)
 
         def joined(between_kept: tf.RaggedTensor, kept: tf.Tensor) -> tf.RaggedTensor:
             """One row a part, then one a string: a part is a kept token or has pieces."""

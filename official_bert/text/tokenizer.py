@@ -200,16 +200,21 @@ class BertTokenizer(tf.Module):
 
         Every change is byte for byte: offsets stay.
         """
-        strings = _where_not(f"[^{_SURROGATES}]*", strings, _mask_invalid_bytes)
-        if self.tokenizer_config.lower_case:
-            pattern = normalization.final_sigma_pattern()
-            strings = _where_not(
-                "[^Σ]*", strings, lambda some: tf.strings.regex_replace(some, pattern, r"\1ς\2")
-            )
-        if not self.tokenizer_config.tokenize_chinese_chars:
-            stand_ins = f"[{normalization.STAND_IN_CLASS}]"
-            strings = tf.strings.regex_replace(strings, stand_ins, _NO_CHARACTER)
-        return strings
+        lower_case = self.tokenizer_config.lower_case
+        split_cjk = self.tokenizer_config.tokenize_chinese_chars
+        sigma = "Σ" if lower_case else ""
+        stand_ins = "" if split_cjk else normalization.STAND_IN_CLASS
+
+        def repaired(some: tf.Tensor) -> tf.Tensor:
+            some = _where_not(f"[^{_SURROGATES}]*", some, _mask_invalid_bytes)
+            if lower_case:
+                pattern = normalization.final_sigma_pattern()
+                some = tf.strings.regex_replace(some, pattern, r"\1ς\2")
+            if not split_cjk:
+                some = tf.strings.regex_replace(some, f"[{stand_ins}]", _NO_CHARACTER)
+            return some
+
+        return _where_not(f"[^{_SURROGATES}{sigma}{stand_ins}]*", strings, repaired)
 
 
 def _where_not(
