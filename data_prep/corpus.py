@@ -80,18 +80,28 @@ def read_blocks(paths: list[str], block_bytes: int = BLOCK_BYTES) -> Iterator[Bl
     for path in paths:
         with open(path, "rb") as raw:
             if not path.endswith(".gz"):
-                yield from _file_blocks(path, raw, raw, block_bytes)
+                yield from file_blocks(path, raw, raw, block_bytes)
                 continue
             try:
                 with gzip.open(raw) as file:
-                    yield from _file_blocks(path, file, raw, block_bytes)
+                    yield from file_blocks(path, file, raw, block_bytes)
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
                 raise InputError(
                     f"--input_file={path} is not a whole gzip file: {error}"
                 ) from error
 
 
-def _file_blocks(path: str, file: Any, raw: IO[bytes], block_bytes: int) -> Iterator[Block]:
+def file_blocks(
+    path: str, file: Any, raw: IO[bytes] | None = None, block_bytes: int = BLOCK_BYTES
+) -> Iterator[Block]:
+    """The blocks of one open file.
+
+    Args:
+        path: its name.
+        file: gives its unpacked bytes.
+        raw: the file on disk, if progress is wanted.
+        block_bytes: about how much to give at a time.
+    """
     start, on_disk = 0, 0
     text = file.read(block_bytes) + file.readline()
     if text.startswith(codecs.BOM_UTF8):
@@ -99,7 +109,7 @@ def _file_blocks(path: str, file: Any, raw: IO[bytes], block_bytes: int) -> Iter
         text = text[start:]
     while True:
         following = file.read(block_bytes) + file.readline()
-        now = raw.tell()
+        now = raw.tell() if raw else 0
         yield Block(path, start, text, not following, now - on_disk)
         if not following:
             return

@@ -10,10 +10,16 @@ sharded TFRecords, vocab.txt, tokenizer_config.json and manifest.json.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from absl import flags
 
 from official_bert import cli
+from official_bert.errors import InputError
+
+if TYPE_CHECKING:
+    from data_prep.pretraining_settings import PretrainingSettings
+    from official_bert.data.manifest import Manifest
 
 _INPUT_FILE = flags.DEFINE_string(
     "input_file",
@@ -75,6 +81,18 @@ _MASKING = flags.DEFINE_enum(
 )
 _NUM_SHARDS = flags.DEFINE_integer("num_shards", 8, "Files to write.")
 _NUM_WORKERS = flags.DEFINE_integer("num_workers", 1, "Processes that work at the same time.")
+_RUNNER = flags.DEFINE_enum(
+    "runner",
+    "local",
+    ["local", "beam"],
+    "local: processes of this machine. beam: Apache Beam, with --beam_pipeline_options; a file is "
+    "read by one worker and a shard written by one.",
+)
+_BEAM_OPTIONS = flags.DEFINE_list(
+    "beam_pipeline_options",
+    [],
+    "Options of Beam and its runner with commas between, for example runner=FlinkRunner.",
+)
 _SPLIT = flags.DEFINE_string("split", "train", "Name of the split to write.")
 _DEV_FRACTION = flags.DEFINE_float(
     "dev_fraction", 0.0, "Share of documents to hold out, as a split named dev."
@@ -100,25 +118,63 @@ _RESUME = flags.DEFINE_bool("resume", False, "Go on with a run that was stopped.
 
 def main() -> None:
     """Reads the flags and runs the job."""
-    from data_prep.corpus import expand_inputs
-    from data_prep.instance_records import RecordRule
-    from data_prep.pretraining import InstanceRule
-    from data_prep.pretraining_job import prepare
-    from data_prep.pretraining_settings import PretrainingSettings
     from data_prep.pretraining_summary import summary
-    from official_bert.errors import InputError
-    from official_bert.text.masking import MaskingRule
 
     # Workers share the cores: a pool of threads in each would only get in the others' way.
     # TensorFlow reads these when it starts, here and in the workers.
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+    manifest = _prepare_on_beam() if _RUNNER.value == "beam" else _prepare_here()
+    print(summary(manifest))
+    print(f"written: {_OUTPUT_DIR.value}")
+
+
+def _prepare_here() -> Manifest:
+    from data_prep.corpus import expand_inputs
+    from data_prep.pretraining_job import prepare
+
     if _NUM_WORKERS.value < 1:
         raise InputError(f"--num_workers={_NUM_WORKERS.value} is below 1: give 1 or more")
+    if _BEAM_OPTIONS.value:
+        raise InputError("--beam_pipeline_options: these are for --runner=beam; give it as well")
+    return prepare(
+        _settings(expand_inputs(_INPUT_FILE.value)),
+        _OUTPUT_DIR.value,
+        num_workers=_NUM_WORKERS.value,
+        overwrite=_OVERWRITE.value,
+        resume=_RESUME.value,
+    )
+
+
+def _prepare_on_beam() -> Manifest:
+    if _NUM_WORKERS.value != 1 or _RESUME.value:
+        raise InputError(
+            "--num_workers and --resume are for --runner=local: Beam's workers are set by "
+            "--beam_pipeline_options, and its runner tries again by itself"
+        )
+    try:
+        from data_prep import beam_files, beam_pipeline
+    except ImportError as error:
+        raise InputError(
+            f"--runner=beam needs Apache Beam ({error}): pip install 'official-bert[beam]'"
+        ) from error
+    return beam_pipeline.prepare(
+        _settings(beam_files.expand_inputs(_INPUT_FILE.value)),
+        _OUTPUT_DIR.value,
+        options=[f"--{option.lstrip('-')}" for option in _BEAM_OPTIONS.value],
+        overwrite=_OVERWRITE.value,
+    )
+
+
+def _settings(inputs: list[str]) -> PretrainingSettings:
+    from data_prep.instance_records import RecordRule
+    from data_prep.pretraining import InstanceRule
+    from data_prep.pretraining_settings import PretrainingSettings
+    from official_bert.text.masking import MaskingRule
+
     short = _SHORT_SEQ_PROB.value
     if short is None:
         short = 0.1 if _OBJECTIVE.value == "bert" else 0.0
-    instances = InstanceRule(_MAX_SEQ_LENGTH.value, short, _OBJECTIVE.value)
     masking = MaskingRule(
         masked_lm_prob=_MASKED_LM_PROB.value,
         max_predictions_per_seq=_MAX_PREDICTIONS.value,
@@ -129,18 +185,19 @@ def main() -> None:
         keep_prob=_KEEP_PROB.value,
         random_token_pool=_POOL.value,
     )
-    settings = PretrainingSettings(
-        inputs=tuple(expand_inputs(_INPUT_FILE.value)),
+    records = RecordRule(
+        InstanceRule(_MAX_SEQ_LENGTH.value, short, _OBJECTIVE.value),
+        masking,
+        masks="none" if _OBJECTIVE.value == "ltr" else _MASKING.value,
+        pad=_PAD.value,
+        v2_names=_V2_NAMES.value,
+        pack=_PACK.value,
+    )
+    return PretrainingSettings(
+        inputs=tuple(inputs),
         vocab_file=_VOCAB_FILE.value,
         lower_case=_DO_LOWER_CASE.value,
-        records=RecordRule(
-            instances,
-            masking,
-            masks="none" if _OBJECTIVE.value == "ltr" else _MASKING.value,
-            pad=_PAD.value,
-            v2_names=_V2_NAMES.value,
-            pack=_PACK.value,
-        ),
+        records=records,
         dupe_factor=_DUPE_FACTOR.value,
         seed=_RANDOM_SEED.value,
         split=_SPLIT.value,
@@ -148,15 +205,6 @@ def main() -> None:
         num_shards=_NUM_SHARDS.value,
         gzip=_GZIP.value,
     )
-    manifest = prepare(
-        settings,
-        _OUTPUT_DIR.value,
-        num_workers=_NUM_WORKERS.value,
-        overwrite=_OVERWRITE.value,
-        resume=_RESUME.value,
-    )
-    print(summary(manifest))
-    print(f"written: {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from data_prep import pretraining
 from data_prep.pretraining import InstanceRule, Sequences
 from data_prep.record_encoding import Column, encode_examples
-from data_prep.token_store import FlatFile
+from data_prep.token_store import Ranges
 from official_bert.errors import InputError
 from official_bert.text import masking
 from official_bert.text.masking import MaskedBatch, MaskingRule
@@ -52,29 +52,23 @@ class RecordRule:
             )
 
 
-def gather_sequences(
-    tokens: FlatFile, plan: NDArray, rule: InstanceRule, vocab: Vocab
-) -> Sequences:
-    """Reads the tokens of plan entries (PLAN_DTYPE [n]) and joins them to sequences."""
+def gather_sequences(tokens: Ranges, plan: NDArray, rule: InstanceRule, vocab: Vocab) -> Sequences:
+    """Joins the tokens of plan entries (PLAN_DTYPE [n]) to sequences.
+
+    Args:
+        tokens: coded as in tokens.bin (token_store.py).
+        plan: which of them each instance takes.
+        rule: of the instances.
+        vocab: the vocabulary.
+    """
     starts = np.stack([plan["a_start"], plan["b_start"]], axis=1)
     lengths = np.stack([plan["a_length"], plan["b_length"]], axis=1).astype(np.int64)
     coded = tokens.gather(starts.ravel().tolist(), lengths.ravel().tolist())
-    return join_coded(coded, lengths[:, 0], lengths[:, 1], rule, vocab)
-
-
-def join_coded(
-    coded: NDArray,
-    a_lengths: NDArray[np.int64],
-    b_lengths: NDArray[np.int64],
-    rule: InstanceRule,
-    vocab: Vocab,
-) -> Sequences:
-    """Joins coded tokens (see token_store.py), A and B of each instance behind each other."""
     return pretraining.join(
         (coded >> 1).astype(np.int32),
         (coded & 1).astype(bool),
-        a_lengths,
-        b_lengths,
+        lengths[:, 0],
+        lengths[:, 1],
         cls_id=vocab.cls_id,
         sep_id=vocab.sep_id,
         pairs=rule.pairs,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from data_prep import pretraining
 from data_prep.pretraining import InstanceRule, Spans
-from data_prep.token_store import Store
+from data_prep.token_store import Ranges, Store
 
 PLAN_DTYPE = np.dtype(
     [
@@ -125,7 +125,9 @@ def _resolve(
         _, other_first, other_end = store.documents_at(other).T
         sentence = other_first + pretraining.random_starts(key, other_end - other_first)
         wanted = np.maximum(spans.target[random] - a_length[random], 1)
-        b_start[random], b_length[random] = _until(store, sentence, other_end, wanted)
+        b_start[random], b_length[random] = sentences_until(
+            store.sentences, sentence, other_end, wanted
+        )
     kept = pretraining.truncate(spans.key, a_length, b_length, rule.room)
     plan = np.empty(len(spans.key), PLAN_DTYPE)
     plan["key"] = spans.key
@@ -137,19 +139,25 @@ def _resolve(
     return plan
 
 
-def _until(
-    store: Store,
+def sentences_until(
+    sentences: Ranges,
     sentence: NDArray[np.int64],
     document_end: NDArray[np.int64],
     wanted: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Whole sentences from each one on, until `wanted` tokens or the end of the document.
 
+    Args:
+        sentences: where each sentence begins, and the last one ends.
+        sentence: int64 [n], the sentences to begin with.
+        document_end: int64 [n], the sentence after the last of the document.
+        wanted: int64 [n], at least 1.
+
     Returns:
         int64 [n] each: where the first token is, number of tokens.
     """
     most = np.minimum(wanted, document_end - sentence)  # each sentence has a token or more
-    bounds = store.sentences.gather(sentence.tolist(), (most + 1).tolist())
+    bounds = sentences.gather(sentence.tolist(), (most + 1).tolist())
     firsts = np.cumsum(most + 1) - (most + 1)
     begin = bounds[firsts]
     owner = np.repeat(np.arange(len(most)), most + 1)

@@ -25,14 +25,14 @@ from tqdm import tqdm
 
 from data_prep import pretraining, pretraining_stages
 from data_prep.corpus import read_blocks
-from data_prep.planning import PLAN_DTYPE, WINDOW_SENTENCES
-from data_prep.pretraining_settings import HELD_OUT_SPLIT, PretrainingSettings
+from data_prep.planning import PLAN_DTYPE
+from data_prep.pretraining_settings import PretrainingSettings
 from data_prep.pretraining_stages import BUCKET_ENTRIES, PlanJob, WorkerContext, WriteJob
-from data_prep.pretraining_summary import make_manifest
+from data_prep.pretraining_summary import check_documents, make_manifest, no_instances
 from data_prep.token_store import Store, StoreWriter
 from data_prep.workers import WorkerPool
 from official_bert.atomic import atomic_file, check_free, replace_folder
-from official_bert.data.manifest import Manifest
+from official_bert.data.manifest import Manifest, sha256_of_file
 from official_bert.errors import InputError
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
@@ -79,11 +79,23 @@ def prepare(
                 run.plan(pool, split)
             for split in settings.splits:
                 run.write(pool, split)
-        manifest = make_manifest(settings, vocab, run.progress)
-        tokenizer_config.save(run.data, vocab, TokenizerConfig(lower_case=settings.lower_case))
-        manifest.save(run.data)
-        replace_folder(run.data, final)
+        manifest = finish(settings, vocab, run.progress, run.data, final)
         shutil.rmtree(partial)
+    return manifest
+
+
+def finish(
+    settings: PretrainingSettings,
+    vocab: Vocab,
+    progress: dict[str, Any],
+    data: pathlib.Path,
+    final: pathlib.Path,
+) -> Manifest:
+    """Puts the tokenizer's files and the manifest to the shards, and the folder in its place."""
+    manifest = make_manifest(settings, vocab, progress)
+    tokenizer_config.save(data, vocab, TokenizerConfig(lower_case=settings.lower_case))
+    manifest.save(data)
+    replace_folder(data, final)
     return manifest
 
 
@@ -192,6 +204,8 @@ class _Run:
                     progress.update(blocks=done, store=store.state(), counts=counts)
                     self._save()
         progress.update(blocks=done, store=store.state(), counts=counts, tokenized=True)
+        progress["documents"] = store.num_documents
+        progress["sources"] = {path: sha256_of_file(path) for path in settings.inputs}
         store.close()
         self._check_corpus()
         self._save()
@@ -202,21 +216,11 @@ class _Run:
         ).astype(np.int64)
 
     def _check_corpus(self) -> None:
-        given = ",".join(self._settings.inputs)
-        if not self.progress["store"]["num_documents"]:
-            raise InputError(f"--input_file={given} has no text: give lines with words in them")
         for split in self._settings.splits:
             store = Store(self._partial, len(self._vocab), split)
-            number = store.num_documents
+            self.progress["plans"][split]["num_documents"] = store.num_documents
             store.close()
-            if number == 0:
-                raise InputError(
-                    f"--dev_fraction={self._settings.dev_fraction} leaves the split {split!r} "
-                    f"without a document: the corpus has only "
-                    f"{self.progress['store']['num_documents']} (an empty line ends a document); "
-                    "give another share or another --random_seed"
-                )
-            self.progress["plans"][split]["num_documents"] = number
+        check_documents(self._settings, self.progress)
 
     def plan(self, pool: WorkerPool, split: str) -> None:
         """Second stage: plans the instances of a split, in sorted runs."""
@@ -260,10 +264,7 @@ class _Run:
                     self._save()
                     pieces, skipped = [], 0
         if sum(plan["runs"]) == 0:
-            raise InputError(
-                f"--input_file={','.join(self._settings.inputs)} gives no instance for the split "
-                f"{split!r}: its only document has one line; give more lines or documents"
-            )
+            raise no_instances(self._settings, split)
 
     def _plan_jobs(self, split: str, start: int) -> Iterator[PlanJob]:
         """Documents from `start` on, in groups of about equal numbers of sentences."""
@@ -306,7 +307,3 @@ class _Run:
                 done[str(job.index)] = counts
                 self._save()
                 bar.update(counts["instances"])
-
-
-assert WINDOW_SENTENCES >= _SENTENCES_PER_JOB
-assert HELD_OUT_SPLIT

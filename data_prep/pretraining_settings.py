@@ -80,8 +80,8 @@ class PretrainingSettings:
             return max(1, round(self.num_shards * self.dev_fraction))
         return self.num_shards
 
-    def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a run to be taken up again, flat and fit for JSON."""
+    def options(self) -> dict[str, Any]:
+        """All settings by name, flat and fit for JSON."""
         flat: dict[str, Any] = {}
 
         def flatten(values: dict[str, Any]) -> None:
@@ -92,6 +92,11 @@ class PretrainingSettings:
                     flat[name] = list(value) if isinstance(value, tuple) else value
 
         flatten(dataclasses.asdict(self))
+        return flat
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What must be the same for a run to be taken up again."""
+        flat = self.options()
         for path in (*self.inputs, self.vocab_file):
             status = os.stat(path)
             flat[f"size and time of {path}"] = [status.st_size, status.st_mtime_ns]

@@ -121,7 +121,7 @@ def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
         options = tf.io.TFRecordOptions(compression_type="GZIP" if settings.gzip else "")
         with tf.io.TFRecordWriter(str(temporary), options) as writer:
             for bucket in _buckets(context.work / plan_name(job.split), job):
-                for entries, row_sizes in _batches(bucket, rule):
+                for entries, row_sizes in record_batches(bucket, rule):
                     sequences = gather_sequences(
                         store.tokens, entries, rule.instances, context.vocab
                     )
@@ -136,16 +136,10 @@ def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
 
 
 def _buckets(path: pathlib.Path, job: WriteJob) -> Iterator[NDArray]:
-    """The plan entries of a shard, sorted by key, in parts that fit into memory.
-
-    A shard is a range of keys, and keys are uniform: any instance may come into any shard.
-    """
+    """The plan entries of a shard, sorted by key, in parts that fit into memory."""
     file = FlatFile(path, PLAN_DTYPE)
-    parts = max(1, -(-sum(job.runs) // (job.count * BUCKET_ENTRIES)))
-    total = job.count * parts
     run_starts = np.cumsum((0, *job.runs))
-    for part in range(job.index * parts, (job.index + 1) * parts):
-        low, high = (part << 64) // total, ((part + 1) << 64) // total
+    for low, high in key_ranges(job.index, job.count, sum(job.runs)):
         pieces = []
         for start, length in zip(run_starts.tolist(), job.runs, strict=False):
             keys = _Keys(file, start, length)
@@ -156,7 +150,27 @@ def _buckets(path: pathlib.Path, job: WriteJob) -> Iterator[NDArray]:
     file.close()
 
 
-def _batches(bucket: NDArray, rule: RecordRule) -> Iterator[tuple[NDArray, NDArray[np.int64]]]:
+def key_ranges(shard: int, num_shards: int, num_instances: int) -> list[tuple[int, int]]:
+    """The ranges of keys [low, high) that make up a shard, each of instances that fit into memory.
+
+    A shard is a range of keys, and keys are uniform: any instance may come into any shard.
+
+    Args:
+        shard: its number.
+        num_shards: of the split.
+        num_instances: of the split.
+    """
+    parts = max(1, -(-num_instances // (num_shards * BUCKET_ENTRIES)))
+    total = num_shards * parts
+    return [
+        ((part << 64) // total, ((part + 1) << 64) // total)
+        for part in range(shard * parts, (shard + 1) * parts)
+    ]
+
+
+def record_batches(
+    bucket: NDArray, rule: RecordRule
+) -> Iterator[tuple[NDArray, NDArray[np.int64]]]:
     """Plan entries for some records at a time, and how many each of these records takes."""
     longest = rule.instances.max_seq_length
     row_sizes = np.ones(len(bucket), np.int64)

@@ -7,7 +7,8 @@ from typing import Any
 
 import official_bert
 from data_prep.pretraining_settings import PretrainingSettings
-from official_bert.data.manifest import Manifest, sha256_of_file
+from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
 from official_bert.text.vocab import Vocab
 
 
@@ -19,8 +20,8 @@ def make_manifest(
     Args:
         settings: of the run.
         vocab: its vocabulary.
-        progress: "counts" of the text, "store" with the number of documents, "plans" and "shards"
-            of each split.
+        progress: "sources" with their hashes, "counts" of the text and the number of "documents",
+            "plans" and "shards" of each split.
     """
     splits = {}
     largest: Counter[str] = Counter()
@@ -43,12 +44,8 @@ def make_manifest(
             **dict(sorted(counts.items())),
             "padding_share": _share(room - counts["tokens"], room),
         }
-    fingerprint = settings.fingerprint()
-    options = {
-        name: value
-        for name, value in fingerprint.items()
-        if not name.startswith("size and time") and name not in ("inputs", "seed")
-    }
+    options = settings.options()
+    del options["inputs"], options["seed"]
     return Manifest(
         task="pretraining",
         dataset="",
@@ -56,14 +53,36 @@ def make_manifest(
         max_seq_length=settings.records.instances.max_seq_length,
         vocab_size=len(vocab),
         vocab_sha256=vocab.sha256,
-        sources={path: sha256_of_file(path) for path in settings.inputs},
+        sources=progress["sources"],
         seed=settings.seed,
         options={**options, **largest},
         statistics={
-            "documents": progress["store"]["num_documents"],
+            "documents": progress["documents"],
             **dict(sorted(progress["counts"].items())),
         },
         version=official_bert.__version__,
+    )
+
+
+def check_documents(settings: PretrainingSettings, progress: dict[str, Any]) -> None:
+    """Raises InputError where there is no document, or none for a split."""
+    if not progress["documents"]:
+        given = ",".join(settings.inputs)
+        raise InputError(f"--input_file={given} has no text: give lines with words in them")
+    for split in settings.splits:
+        if not progress["plans"][split]["num_documents"]:
+            raise InputError(
+                f"--dev_fraction={settings.dev_fraction} leaves the split {split!r} without a "
+                f"document: the corpus has only {progress['documents']} (an empty line ends a "
+                "document); give another share or another --random_seed"
+            )
+
+
+def no_instances(settings: PretrainingSettings, split: str) -> InputError:
+    """The error for a split that gives no instance."""
+    return InputError(
+        f"--input_file={','.join(settings.inputs)} gives no instance for the split {split!r}: its "
+        "only document has one line; give more lines or documents"
     )
 
 

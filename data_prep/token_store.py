@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,13 @@ def documents_name(split: str) -> str:
 def token_dtype(vocab_size: int) -> np.dtype:
     """The smallest type that holds `2 * id + 1` of every id."""
     return np.dtype("<u2") if vocab_size <= _SMALL_VOCABULARY else np.dtype("<u4")
+
+
+class Ranges(Protocol):
+    """An array of which ranges can be read, as `FlatFile` does."""
+
+    def gather(self, starts: Sequence[int], lengths: Sequence[int]) -> NDArray:
+        """Ranges of elements, one behind the other."""
 
 
 class FlatFile:

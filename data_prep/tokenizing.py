@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -75,6 +77,40 @@ def tokenize_block(
         ends_document=total > (int(boundaries_before[-1]) if len(boundaries_before) else 0),
         counts=counts,
     )
+
+
+def documents(
+    blocks: Iterable[tuple[TokenizedBlock, bool]],
+) -> Iterator[tuple[NDArray, NDArray[np.int64]]]:
+    """Puts the documents of blocks together.
+
+    Args:
+        blocks: tokenized blocks in order, each with whether a file ends behind it.
+
+    Yields:
+        tokens [T] and the lengths of the sentences, int64 [n], of each document that has one.
+    """
+    tokens: list[NDArray] = []
+    lengths: list[NDArray[np.int64]] = []
+
+    def document() -> Iterator[tuple[NDArray, NDArray[np.int64]]]:
+        if lengths:
+            yield np.concatenate(tokens), np.concatenate(lengths)
+            tokens.clear()
+            lengths.clear()
+
+    for block, ends_file in blocks:
+        starts = np.flatnonzero(block.starts_document)
+        token_at = np.concatenate([[0], np.cumsum(block.lengths)])
+        bounds = [0, *starts.tolist(), len(block.lengths)]
+        for number, (first, end) in enumerate(itertools.pairwise(bounds)):
+            if number > 0:
+                yield from document()
+            if end > first:
+                tokens.append(block.tokens[token_at[first] : token_at[end]])
+                lengths.append(block.lengths[first:end])
+        if block.ends_document or ends_file:
+            yield from document()
 
 
 def _invalid_bytes(text: bytes) -> int:

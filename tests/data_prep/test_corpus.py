@@ -26,21 +26,15 @@ def _block(text: bytes) -> Block:
 
 
 def _documents(blocks, tokenizer) -> list[list[list[int]]]:
-    """Documents of sentences of coded tokens, as the token store would have them."""
-    documents: list[list[list[int]]] = [[]]
-    for block in blocks:
-        result = tokenizing.tokenize_block(block, tokenizer, CONTINUES)
-        at = np.cumsum(result.lengths)[:-1]
-        for starts, tokens in zip(
-            result.starts_document, np.split(result.tokens, at), strict=False
-        ):
-            if starts:
-                documents.append([])
-            if len(tokens):
-                documents[-1].append(tokens.tolist())
-        if result.ends_document or block.ends_file:
-            documents.append([])
-    return [document for document in documents if document]
+    """Documents of sentences of coded tokens."""
+    tokenized = (
+        (tokenizing.tokenize_block(block, tokenizer, CONTINUES), block.ends_file)
+        for block in blocks
+    )
+    return [
+        [sentence.tolist() for sentence in np.split(tokens, np.cumsum(lengths)[:-1])]
+        for tokens, lengths in tokenizing.documents(tokenized)
+    ]
 
 
 A, B, BC, D = [10], [12], [12, 15], [16]  # 2 * id, + 1 for ##c
