@@ -85,7 +85,7 @@ def _kept_lengths(lengths: tf.Tensor, room: int | tf.Tensor) -> tf.Tensor:
     shortest left whole, the others can be cut at (room - sum of those k) / (n - k); the level is
     the largest of these over k.
     """
-    room = tf.cast(room, tf.int32)
+    room = tf.maximum(tf.cast(room, tf.int32), 0)
     count = lengths.shape[1]
     shortest = tf.cumsum(tf.sort(lengths, axis=1), axis=1, exclusive=True)  # [B, n]: k = 0 … n-1
     level = tf.reduce_max((room - shortest) // tf.range(count, 0, -1), axis=1, keepdims=True)
