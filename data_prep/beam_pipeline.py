@@ -31,11 +31,11 @@ from data_prep.corpus import file_blocks
 from data_prep.instance_records import RecordMaker, gather_sequences
 from data_prep.planning import PLAN_DTYPE, sentences_until
 from data_prep.pretraining_settings import PretrainingSettings
-from data_prep.pretraining_stages import key_ranges, record_batches
+from data_prep.pretraining_stages import block_tokenizer, key_ranges, record_batches
 from data_prep.pretraining_summary import check_documents, make_manifest, no_instances
 from official_bert.data.manifest import MANIFEST_NAME, Manifest, shard_name
 from official_bert.errors import InputError
-from official_bert.text import masking, tokenizer_config
+from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
 
@@ -221,10 +221,7 @@ class _ReadDocuments(beam.DoFn):
         self._vocab = vocab
 
     def setup(self) -> None:
-        from official_bert.text.tokenizer import BertTokenizer
-
-        self._tokenizer = BertTokenizer(self._vocab, lower_case=self._settings.lower_case)
-        self._continues = masking.continuations(self._vocab.tokens)
+        self._tokenizer = block_tokenizer(self._settings, self._vocab)
 
     def process(self, element: tuple[int, str]) -> Iterator[Any]:
         file_number, path = element
@@ -237,13 +234,9 @@ class _ReadDocuments(beam.DoFn):
     def _blocks(
         self, path: str, counts: Counter[str]
     ) -> Iterator[tuple[tokenizing.TokenizedBlock, bool]]:
-        rule = self._settings.records.instances
-        longest = None if rule.pairs else rule.room
         with beam_files.open_text(path) as file:
             for block in file_blocks(path, file):
-                tokenized = tokenizing.tokenize_block(
-                    block, self._tokenizer, self._continues, longest
-                )
+                tokenized = self._tokenizer(block)
                 counts.update(tokenized.counts)
                 yield tokenized, block.ends_file
 

@@ -55,6 +55,12 @@ _MAX_NGRAM_SIZE = flags.DEFINE_integer(
     "Mask runs of up to this many whole words, shorter ones more often; needs "
     "--do_whole_word_mask.",
 )
+_WORD_SEGMENTER = flags.DEFINE_enum(
+    "word_segmenter",
+    None,
+    ["jieba"],
+    "Finds the words of Chinese text for --do_whole_word_mask; needs the extra [chinese].",
+)
 _MASK_PROB = flags.DEFINE_float("mask_prob", 0.8, "Share of chosen words that become [MASK].")
 _RANDOM_PROB = flags.DEFINE_float("random_prob", 0.1, "Share that become random tokens.")
 _KEEP_PROB = flags.DEFINE_float("keep_prob", 0.1, "Share that stay as they are.")
@@ -204,6 +210,7 @@ def _settings(inputs: list[str]) -> PretrainingSettings:
         dev_fraction=_DEV_FRACTION.value,
         num_shards=_NUM_SHARDS.value,
         gzip=_GZIP.value,
+        word_segmenter=_WORD_SEGMENTER.value or "",
     )
 
 

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from data_prep.instance_records import RecordRule
+from data_prep.segmenters import check_segmenter
 from official_bert.errors import InputError
 
 HELD_OUT_SPLIT = "dev"
@@ -28,6 +29,8 @@ class PretrainingSettings:
         dev_fraction: share of documents that are held out as the split "dev".
         num_shards: files of `split`.
         gzip: compress them.
+        word_segmenter: "jieba" finds the words of Chinese text for whole-word masking; "" leaves
+            that to the "##" of the vocabulary.
     """
 
     inputs: tuple[str, ...]
@@ -40,6 +43,7 @@ class PretrainingSettings:
     dev_fraction: float = 0.0
     num_shards: int = 8
     gzip: bool = False
+    word_segmenter: str = ""
 
     def __post_init__(self) -> None:
         """Raises InputError naming the flag, its value and what it may be."""
@@ -62,6 +66,13 @@ class PretrainingSettings:
                 f"split={self.split} is the name of the held-out documents: "
                 "give another one, or leave dev_fraction out"
             )
+        if self.word_segmenter:
+            check_segmenter(self.word_segmenter)
+            if not masking.whole_word or self.records.masks != "static":
+                raise InputError(
+                    f"word_segmenter={self.word_segmenter} is for whole words that are masked in "
+                    "the records: set do_whole_word_mask and masking=static"
+                )
         if not self.split.isidentifier():
             raise InputError(f"split={self.split!r} is not a name, such as train")
 

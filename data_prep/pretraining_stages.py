@@ -12,7 +12,6 @@ import os
 import pathlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +21,10 @@ from data_prep.instance_records import RecordMaker, RecordRule, gather_sequences
 from data_prep.packing import pack_instances
 from data_prep.planning import PLAN_DTYPE, plan_documents
 from data_prep.pretraining_settings import PretrainingSettings
+from data_prep.segmenters import make_segmenter
 from data_prep.token_store import FlatFile, Store
-from data_prep.tokenizing import TokenizedBlock, tokenize_block
+from data_prep.tokenizing import BlockTokenizer, TokenizedBlock
 from official_bert.data.manifest import shard_name
-from official_bert.text import masking
 from official_bert.text.vocab import Vocab
 
 # Plan entries that are held at once, and tokens of a batch of records.
@@ -38,6 +37,18 @@ def plan_name(split: str) -> str:
     return f"plan-{split}.bin"
 
 
+def block_tokenizer(settings: PretrainingSettings, vocab: Vocab) -> BlockTokenizer:
+    """The tokenizer of a run."""
+    rule = settings.records.instances
+    return BlockTokenizer(
+        vocab,
+        lower_case=settings.lower_case,
+        # Pairs are truncated; single segments are to use every token.
+        max_sentence=None if rule.pairs else rule.room,
+        segmenter=make_segmenter(settings.word_segmenter) if settings.word_segmenter else None,
+    )
+
+
 class WorkerContext:
     """What a worker keeps from job to job.
 
@@ -48,19 +59,14 @@ class WorkerContext:
     def __init__(self, settings: tuple[PretrainingSettings, pathlib.Path, pathlib.Path]) -> None:
         self.settings, self.work, self.shards = settings
         self.vocab = Vocab.from_file(self.settings.vocab_file)
-        self._continues = masking.continuations(self.vocab.tokens)
-        self._tokenizer: Any = None
+        self._tokenizer: BlockTokenizer | None = None
         self._stores: dict[str, Store] = {}
 
     def tokenize(self, block: Block) -> TokenizedBlock:
         """Tokenizes a block of the corpus."""
         if self._tokenizer is None:
-            from official_bert.text.tokenizer import BertTokenizer
-
-            self._tokenizer = BertTokenizer(self.vocab, lower_case=self.settings.lower_case)
-        rule = self.settings.records.instances
-        longest = None if rule.pairs else rule.room
-        return tokenize_block(block, self._tokenizer, self._continues, longest)
+            self._tokenizer = block_tokenizer(self.settings, self.vocab)
+        return self._tokenizer(block)
 
     def store(self, split: str) -> Store:
         """The tokenised documents of a split."""

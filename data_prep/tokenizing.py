@@ -6,13 +6,15 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data_prep.corpus import Block
+from data_prep.segmenters import Segmenter
 from data_prep.token_store import token_dtype
+from official_bert.text import masking
+from official_bert.text.vocab import Vocab
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,48 +37,87 @@ class TokenizedBlock:
     counts: Counter[str]
 
 
-def tokenize_block(
-    block: Block, tokenizer: Any, continues: NDArray[np.bool_], max_sentence: int | None = None
-) -> TokenizedBlock:
-    """Tokenizes the lines of a block.
+class BlockTokenizer:
+    """Tokenizes the lines of blocks.
 
     Args:
-        block: whole lines.
-        tokenizer: a `BertTokenizer`.
-        continues: from `masking.continuations`.
+        vocab: the vocabulary.
+        lower_case: lower-case the text and strip accents.
         max_sentence: cut sentences into pieces of at most so many tokens; None leaves them whole.
+        segmenter: tells where words begin in a script that is written without spaces; None where
+            the vocabulary tells by "##".
     """
-    lines = block.text.split(b"\n")
-    if not lines[-1]:
-        lines.pop()  # What follows the last line end is not a line.
-    ragged = tokenizer.tokenize(lines)
-    ids, lengths = ragged.flat_values.numpy(), ragged.row_lengths().numpy().astype(np.int64)
-    has_tokens = lengths > 0
-    boundary = np.zeros(len(lines), bool)
-    for i in np.flatnonzero(~has_tokens):
-        # A line of invisible characters or invalid bytes is not an empty one. Whitespace is what
-        # Python strips.
-        boundary[i] = not lines[i].decode("utf-8", "replace").strip()
-    boundaries_before = np.cumsum(boundary)[has_tokens]
-    starts_document = np.diff(boundaries_before, prepend=0) > 0
-    total = int(boundary.sum())
-    counts = Counter(
-        sentences=int(has_tokens.sum()),
-        tokens=len(ids),
-        unknown_tokens=int((ids == tokenizer.vocab.unk_id).sum()),
-        lines_without_token=len(lines) - int(has_tokens.sum()) - total,
-        invalid_utf8_bytes=_invalid_bytes(block.text),
-    )
-    lengths = lengths[has_tokens]
-    if max_sentence is not None:
-        lengths, starts_document = _split_long(lengths, starts_document, max_sentence)
-    return TokenizedBlock(
-        tokens=(ids * 2 + continues[ids]).astype(token_dtype(len(continues))),
-        lengths=lengths,
-        starts_document=starts_document,
-        ends_document=total > (int(boundaries_before[-1]) if len(boundaries_before) else 0),
-        counts=counts,
-    )
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        *,
+        lower_case: bool,
+        max_sentence: int | None = None,
+        segmenter: Segmenter | None = None,
+    ) -> None:
+        from official_bert.text.tokenizer import BertTokenizer  # TensorFlow comes with it.
+
+        self._tokenizer = BertTokenizer(vocab, lower_case=lower_case)
+        self._unk_id = vocab.unk_id
+        self._continues = masking.continuations(vocab.tokens)
+        self._max_sentence = max_sentence
+        self._segmenter = segmenter
+
+    def __call__(self, block: Block) -> TokenizedBlock:
+        """The sentences of a block."""
+        lines = block.text.split(b"\n")
+        if not lines[-1]:
+            lines.pop()  # What follows the last line end is not a line.
+        ids, lengths, continues = self._tokens(lines)
+        has_tokens = lengths > 0
+        boundary = np.zeros(len(lines), bool)
+        for i in np.flatnonzero(~has_tokens):
+            # A line of invisible characters or invalid bytes is not an empty one. Whitespace is
+            # what Python strips.
+            boundary[i] = not lines[i].decode("utf-8", "replace").strip()
+        boundaries_before = np.cumsum(boundary)[has_tokens]
+        starts_document = np.diff(boundaries_before, prepend=0) > 0
+        total = int(boundary.sum())
+        counts = Counter(
+            sentences=int(has_tokens.sum()),
+            tokens=len(ids),
+            unknown_tokens=int((ids == self._unk_id).sum()),
+            lines_without_token=len(lines) - int(has_tokens.sum()) - total,
+            invalid_utf8_bytes=_invalid_bytes(block.text),
+        )
+        lengths = lengths[has_tokens]
+        if self._max_sentence is not None:
+            lengths, starts_document = _split_long(lengths, starts_document, self._max_sentence)
+        return TokenizedBlock(
+            tokens=(ids * 2 + continues).astype(token_dtype(len(self._continues))),
+            lengths=lengths,
+            starts_document=starts_document,
+            ends_document=total > (int(boundaries_before[-1]) if len(boundaries_before) else 0),
+            counts=counts,
+        )
+
+    def _tokens(
+        self, lines: list[bytes]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
+        """Ids of all lines in a row, how many each line has, whether each continues a word."""
+        if self._segmenter is None:
+            ragged = self._tokenizer.tokenize(lines)
+            ids = ragged.flat_values.numpy()
+            continues = self._continues[ids]
+        else:
+            ragged, starts, _ = self._tokenizer.tokenize_with_offsets(lines)
+            ids = ragged.flat_values.numpy()
+            within = [
+                self._segmenter.within_words(line, places)
+                for line, places in zip(
+                    lines,
+                    np.split(starts.flat_values.numpy(), ragged.row_splits[1:-1]),
+                    strict=True,
+                )
+            ]
+            continues = self._continues[ids] | np.concatenate([*within, np.zeros(0, bool)])
+        return ids, ragged.row_lengths().numpy().astype(np.int64), continues
 
 
 def documents(

@@ -10,15 +10,14 @@ import pytest
 from data_prep import tokenizing
 from data_prep.corpus import Block, expand_inputs, read_blocks
 from official_bert.errors import InputError
-from official_bert.text import BertTokenizer, Vocab, masking
+from official_bert.text import Vocab
 
 VOCAB = Vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "d", "."])
-CONTINUES = masking.continuations(VOCAB.tokens)
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return BertTokenizer(VOCAB)
+    return tokenizing.BlockTokenizer(VOCAB, lower_case=True)
 
 
 def _block(text: bytes) -> Block:
@@ -27,10 +26,7 @@ def _block(text: bytes) -> Block:
 
 def _documents(blocks, tokenizer) -> list[list[list[int]]]:
     """Documents of sentences of coded tokens."""
-    tokenized = (
-        (tokenizing.tokenize_block(block, tokenizer, CONTINUES), block.ends_file)
-        for block in blocks
-    )
+    tokenized = ((tokenizer(block), block.ends_file) for block in blocks)
     return [
         [sentence.tolist() for sentence in np.split(tokens, np.cumsum(lengths)[:-1])]
         for tokens, lengths in tokenizing.documents(tokenized)
@@ -57,7 +53,7 @@ def test_what_ends_a_document(tokenizer):
 
 def test_counts(tokenizer):
     text = "a xyz\n\u200b\n".encode() + b"b\xff\xfe d\n\nd\n"
-    result = tokenizing.tokenize_block(_block(text), tokenizer, CONTINUES)
+    result = tokenizer(_block(text))
     assert result.counts == {
         "sentences": 3,
         "tokens": 5,
@@ -84,10 +80,9 @@ def test_block_borders_change_nothing(tokenizer, tmp_path):
         assert b"".join(b.text for b in blocks) == "\n".join(lines).encode() + b"b\n"
 
 
-def test_long_sentences_can_be_cut(tokenizer):
-    result = tokenizing.tokenize_block(
-        _block(b"a\n\na b d a b d a\nb\n"), tokenizer, CONTINUES, max_sentence=3
-    )
+def test_long_sentences_can_be_cut():
+    tokenizer = tokenizing.BlockTokenizer(VOCAB, lower_case=True, max_sentence=3)
+    result = tokenizer(_block(b"a\n\na b d a b d a\nb\n"))
     assert result.lengths.tolist() == [1, 3, 3, 1, 1]
     assert result.starts_document.tolist() == [False, True, False, False, False]
 
