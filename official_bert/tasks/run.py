@@ -25,7 +25,7 @@ from official_bert.training.evaluator import Evaluator
 from official_bert.training.optimization import make_optimizer
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
-from official_bert.training.strategy import make_strategy, set_runtime
+from official_bert.training.strategy import is_chief, make_strategy, set_runtime
 
 
 class Run:
@@ -61,6 +61,7 @@ class Run:
             deterministic=runtime.deterministic,
         )
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
+        self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
         self._encoder_config = self._resolve_encoder_config()
 
@@ -80,7 +81,10 @@ class Run:
         """
         config = self._experiment.train
         total_steps = self._total_steps()
-        self._folder.prepare(self._experiment, self._encoder_config, self._manifest, self._data_dir)
+        if self._writes:
+            self._folder.prepare(
+                self._experiment, self._encoder_config, self._manifest, self._data_dir
+            )
         finished = self._folder.results()
         if finished is not None and finished["total_steps"] == total_steps:
             logging.info("%s is finished: %d steps", self._folder.path, total_steps)
@@ -94,6 +98,7 @@ class Run:
             keep=config.keep_checkpoints,
             every_steps=config.checkpoint_every_steps,
             every_seconds=config.checkpoint_every_seconds,
+            writes=self._writes,
         )
         start_step = checkpoints.restore()
         if start_step:
@@ -104,12 +109,18 @@ class Run:
             training_model.model,
             metric=metric,
             lower=self._task.best_is_lower if metric == self._task.best_metric else False,
+            writes=self._writes,
         )
         evaluated = evaluate and self._experiment.data.eval_split in self._manifest.splits
         training = loop.TrainingLoop(
             training_model,
             checkpoints,
-            RunLog(self._folder.path, start_step=start_step, total_steps=total_steps),
+            RunLog(
+                self._folder.path,
+                start_step=start_step,
+                total_steps=total_steps,
+                writes=self._writes,
+            ),
             evaluate=self._make_evaluation(training_model.model) if evaluated else None,
             best=best,
             log_every_steps=config.log_every_steps,
@@ -125,7 +136,7 @@ class Run:
                 )
             except loop.NonFiniteLossError as error:
                 self._report_nonfinite(error, paths)
-        score = best.score() if evaluated else None
+        score = best.score() if evaluated and self._writes else None
         if score is None:
             return {}
         return self._write_results(score["step"], score["metrics"], total_steps)

@@ -32,6 +32,7 @@ class Checkpoints:
         keep: how many of the newest ones stay.
         every_steps: between two checkpoints; 0: by time only.
         every_seconds: between two checkpoints; 0: by steps only.
+        writes: false for all but one of several workers, which then only restore.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class Checkpoints:
         keep: int,
         every_steps: int,
         every_seconds: float,
+        writes: bool = True,
     ):
+        self._writes = writes
         self._training_model = training_model
         self._checkpoint = tf.train.Checkpoint(
             model=training_model.model,
@@ -50,6 +53,8 @@ class Checkpoints:
             global_step=training_model.global_step,
             nonfinite_steps=training_model.nonfinite_steps,
         )
+        # Made now, by all workers: making a variable is a collective operation.
+        assert self._checkpoint.save_counter is not None
         self._manager = tf.train.CheckpointManager(
             self._checkpoint, os.path.join(model_dir, CHECKPOINTS_NAME), max_to_keep=keep
         )
@@ -99,7 +104,7 @@ class Checkpoints:
         Raises:
             InputError: the disk is full or the folder cannot be written; the last one is named.
         """
-        if step == self._saved_step:
+        if step == self._saved_step or not self._writes:
             return
         try:
             self._manager.save(checkpoint_number=step)
@@ -119,11 +124,19 @@ class BestModel:
         model: the model without the training step.
         metric: the metric that decides.
         lower: whether a lower value is better.
+        writes: false for all but one of several workers.
     """
 
     def __init__(
-        self, model_dir: str | os.PathLike[str], model: tf.Module, *, metric: str, lower: bool
+        self,
+        model_dir: str | os.PathLike[str],
+        model: tf.Module,
+        *,
+        metric: str,
+        lower: bool,
+        writes: bool = True,
     ):
+        self._writes = writes
         self._folder = pathlib.Path(model_dir) / BEST_NAME
         self._checkpoint = tf.train.Checkpoint(model=model)
         self._metric, self._lower = metric, lower
@@ -143,6 +156,8 @@ class BestModel:
             raise InputError(
                 f"evaluation.best_metric is {self._metric!r}; the task has {sorted(metrics)}"
             )
+        if not self._writes:
+            return False
         value, best = metrics[self._metric], self.score()
         if best and not (value < best["value"] if self._lower else value > best["value"]):
             return False

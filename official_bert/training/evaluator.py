@@ -31,13 +31,19 @@ class Evaluator:
     ):
         self._dataset = strategy.experimental_distribute_dataset(dataset)
 
-        def step(batch: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
+        def step(batch: Tensors) -> list[dict[str, tf.Tensor]]:
             outputs = model(select_inputs(objective, batch), training=False)
-            return objective.sums(outputs, batch), objective.weights(batch)
+            return tf.distribute.get_replica_context().all_reduce(
+                "sum", [objective.sums(outputs, batch), objective.weights(batch)]
+            )
 
         @tf.function(reduce_retracing=True, autograph=False)
-        def run(batch: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, tf.Tensor]]:
-            return strategy.reduce("sum", strategy.run(step, args=(batch,)), axis=None)
+        def run(batch: Tensors) -> list[dict[str, tf.Tensor]]:
+            # The same on all replicas.
+            return tf.nest.map_structure(
+                lambda value: strategy.experimental_local_results(value)[0],
+                strategy.run(step, args=(batch,)),
+            )
 
         self._run = run
 

@@ -24,12 +24,23 @@ class RunLog:
         start_step: the step that the run starts at; metrics of later steps, from a run that was
             killed after its last checkpoint, are dropped.
         total_steps: for the time left.
+        writes: false for all but one of several workers: lines on stderr, no files.
     """
 
-    def __init__(self, model_dir: str | os.PathLike[str], *, start_step: int, total_steps: int):
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str],
+        *,
+        start_step: int,
+        total_steps: int,
+        writes: bool = True,
+    ):
+        self._writes = writes
         self._model_dir = pathlib.Path(model_dir)
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
+        if not writes:
+            return
         self._writer = tf.summary.create_file_writer(str(self._model_dir / "tensorboard"))
         kept = [line for line in read_metrics(self._model_dir) if line["step"] <= start_step]
         with open(self._model_dir / METRICS_NAME, "w", encoding="utf-8") as file:
@@ -70,9 +81,12 @@ class RunLog:
 
     def picture(self) -> None:
         """Draws training.png anew."""
-        draw_curves(self._model_dir)
+        if self._writes:
+            draw_curves(self._model_dir)
 
     def _write(self, step: int, split: str, values: Mapping[str, float]) -> None:
+        if not self._writes:
+            return
         with open(self._model_dir / METRICS_NAME, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "split": split, **values}) + "\n")
         with self._writer.as_default(step):

@@ -45,3 +45,9 @@ def set_runtime(*, seed: int, precision: str, deterministic: bool) -> None:
     tf_keras.utils.set_random_seed(seed)
     if deterministic:
         tf.config.experimental.enable_op_determinism()
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process is the one that writes files: the only one, or worker 0 of several."""
+    resolver = strategy.cluster_resolver
+    return resolver is None or resolver.task_type in (None, "", "chief") or not resolver.task_id

@@ -1,0 +1,97 @@
+"""Two workers, as two processes of this machine, train like one device."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.prepared_data import write_pretraining_data
+from tests.public_data import ROOT
+from tests.test_train import CONFIG, _finish, _wait_for_checkpoint
+
+STEPS = 120
+# Without dropout: each replica draws masks of its own.
+_OVERRIDES = (
+    f"train.steps={STEPS},evaluation.every_steps=0,model.encoder.hidden_dropout_prob=0.0,"
+    "model.encoder.attention_probs_dropout_prob=0.0"
+)
+
+
+def _free_ports(count):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _start(config, data, model_dir, strategy, environment=None):
+    flags = [
+        f"--config_file={config}",
+        f"--params_override=data.path={data},{_OVERRIDES},runtime.strategy={strategy}",
+        f"--model_dir={model_dir}",
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "official_bert.train", *flags],
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _start_workers(config, data, model_dir):
+    addresses = [f"127.0.0.1:{port}" for port in _free_ports(2)]
+    return [
+        _start(
+            config,
+            data,
+            model_dir,
+            "multi_worker_mirrored",
+            {
+                "TF_CONFIG": json.dumps(
+                    {
+                        "cluster": {"worker": addresses},
+                        "task": {"type": "worker", "index": index},
+                    }
+                )
+            },
+        )
+        for index in range(2)
+    ]
+
+
+def _weights(model_dir):
+    reader = tf.train.load_checkpoint(str(model_dir / "checkpoints" / f"ckpt-{STEPS}"))
+    names = [n for n in reader.get_variable_to_shape_map() if n.startswith("model/")]
+    assert names
+    return {name: reader.get_tensor(name) for name in names}
+
+
+@pytest.mark.slow
+def test_two_workers_killed_and_restarted_end_like_one_device(tmp_path):
+    config = tmp_path / "config.json"  # JSON is YAML.
+    config.write_text(json.dumps(CONFIG))
+    data = write_pretraining_data(tmp_path / "data")
+    _finish(_start(config, data, tmp_path / "one", "one_device"))
+
+    workers = _start_workers(config, data, tmp_path / "two")
+    _wait_for_checkpoint(workers[0], tmp_path / "two", 20)
+    for worker in reversed(workers):
+        worker.kill()
+        worker.communicate()
+    for worker in _start_workers(config, data, tmp_path / "two"):
+        _, errors = _finish(worker)
+        assert "going on from step" in errors
+
+    one, two = _weights(tmp_path / "one"), _weights(tmp_path / "two")
+    assert one.keys() == two.keys()
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], atol=1e-4, err_msg=name)
