@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import tempfile
@@ -68,7 +69,6 @@ class BertTokenizer(tf.Module):
         )
         self._word_pieces = WordPieces(self.vocab, split_cjk=tokenize_chinese_chars)
         self._kept_tokens = KeptTokens(self.vocab, added_tokens) if keep_special_tokens else None
-        self._detokenizer = Detokenizer(self.vocab)
         self._vocab_folder = tempfile.TemporaryDirectory(prefix="bert_vocab_")
         vocab_path = pathlib.Path(self._vocab_folder.name) / tokenizer_config.VOCAB_FILE_NAME
         self.vocab.save(vocab_path)
@@ -155,6 +155,12 @@ class BertTokenizer(tf.Module):
     def detokenize_batch(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """`detokenize` for ids [B, (tokens)]; an exported tokenizer has it."""
         return self._detokenizer.text(ids)
+
+    @functools.cached_property
+    def _detokenizer(self) -> Detokenizer:
+        # Made when it is wanted, perhaps while a graph is traced: most programs never want it.
+        with tf.init_scope():
+            return Detokenizer(self.vocab)
 
     def _pieces(self, strings: tf.Tensor, plain: Callable[[tf.Tensor], Pieces]) -> Pieces:
         if self._kept_tokens is None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import unicodedata
 from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
 
 from official_bert.text.tokenizer import BertTokenizer
 from tests.text.reference_rule import ReferenceRule
@@ -140,67 +144,88 @@ class Comparison:
         self.rule = rule
         self.tokenizer = tokenizer
         self.report = Report()
-        self._unk_id = tokenizer.vocab.unk_id
-        self._words_of: dict[bytes, str] = {}
+        self._is_right: dict[tuple[bytes, int, bool], bool] = {}
 
     def run(self, strings: Sequence[bytes], words: Sequence[Sequence[str]]) -> None:
         """Compares `strings`, of which the rule makes `words`."""
-        ids, starts, limits = (
-            x.to_list() for x in self.tokenizer.tokenize_with_offsets(list(strings))
-        )
-        alone = self.tokenizer.tokenize(list(strings)).to_list()
-        for i, string in enumerate(strings):
-            expected = [
-                self.rule.vocab[piece] for word in words[i] for piece in self.rule.pieces(word)
-            ]
-            self.report.strings += 1
-            self.report.tokens += len(expected)
-            if ids[i] != expected or alone[i] != expected:
-                self.report.differences.append(string)
-            else:
-                self._check_offsets(string, ids[i], starts[i], limits[i])
+        vocab, pieces_of = self.rule.vocab, self.rule.pieces
+        expected = [[vocab[piece] for word in row for piece in pieces_of(word)] for row in words]
+        given = tf.constant(strings, tf.string)
+        ids, starts, limits = self.tokenizer.tokenize_with_offsets(given)
+        alone = self.tokenizer.tokenize(given)
+        self.report.strings += len(strings)
+        self.report.tokens += sum(map(len, expected))
+        wrong = _differing_rows(expected, ids) | _differing_rows(expected, alone)
+        self.report.differences += [strings[row] for row in sorted(wrong)]
+        self._check_offsets(strings, ids, starts, limits, wrong)
 
     def _check_offsets(
-        self, string: bytes, ids: list[int], starts: list[int], limits: list[int]
+        self,
+        strings: Sequence[bytes],
+        ids: tf.RaggedTensor,
+        starts: tf.RaggedTensor,
+        limits: tf.RaggedTensor,
+        skipped: set[int],
     ) -> None:
-        if starts != sorted(starts) or limits != sorted(limits):
-            self.report.wrong_offsets.append((string, "(they go backwards)"))
-        for i, (id_, start, limit) in enumerate(zip(ids, starts, limits, strict=True)):
-            part = string[start:limit]
+        rows, ids, start, limit = (
+            x.numpy() for x in (ids.value_rowids(), ids.values, starts.values, limits.values)
+        )
+        size = np.array([len(string) for string in strings], np.int64)
+        place = (np.cumsum(size) - size)[rows]
+        text = b"".join(strings)
+        code_units = np.frombuffer(text + b"\0", np.uint8)  # a limit may be the end
+        follows = rows[1:] == rows[:-1]
+        backwards = follows & ((start[1:] < start[:-1]) | (limit[1:] < limit[:-1]))
+        overlaps = follows & (start[1:] < limit[:-1])
+        shared = np.append(overlaps, False) | np.insert(overlaps, 0, False)
+        out = (start < 0) | (start >= limit) | (limit > size[rows])
+        continues = (code_units & 0xC0) == 0x80
+        starts_within = continues[np.clip(place + start, 0, len(text))]
+        limits_within = continues[np.clip(place + limit, 0, len(text))] & (limit < size[rows])
+        within = starts_within | limits_within
+        for row in np.flatnonzero(np.bincount(rows[within], minlength=len(strings))):
+            of_row = rows == row
+            within[of_row] = _is_within(strings[row], [*start[of_row], *limit[of_row]])
+        wrong = out | within | np.append(backwards, False)
+        is_known = ids != self.tokenizer.vocab.unk_id
+        for i in np.flatnonzero(is_known & ~wrong):
+            part = text[place[i] + start[i] : place[i] + limit[i]]
+            wrong[i] = not self._makes(part, int(ids[i]), bool(shared[i]))
+        self.report.shared += int(shared.sum())
+        for i in np.flatnonzero(wrong):
+            if rows[i] not in skipped:
+                token = self.tokenizer.vocab.tokens[ids[i]]
+                self.report.wrong_offsets.append((strings[rows[i]], token))
+
+    def _makes(self, part: bytes, id_: int, is_shared: bool) -> bool:
+        """Whether the rule makes the token of the part, or more than it, of a shared character."""
+        key = (part, id_, is_shared)
+        result = self._is_right.get(key)
+        if result is None:
             token = self.tokenizer.vocab.tokens[id_]
-            is_shared = (i > 0 and start < limits[i - 1]) or (
-                i + 1 < len(ids) and limit > starts[i + 1]
-            )
-            self.report.shared += is_shared
-            if not (0 <= start < limit <= len(string)) or _is_within(string, start, limit):
-                self.report.wrong_offsets.append((string, token))
-            elif id_ != self._unk_id:
-                wanted = token.removeprefix("##") if _is_suffix(token) else token
-                wanted = wanted.replace("ς", "σ")
-                found = self._normalized(part)
-                if found != wanted and not (is_shared and wanted in found):
-                    self.report.wrong_offsets.append((string, token))
-
-    def _normalized(self, part: bytes) -> str:
-        found = self._words_of.get(part)
-        if found is None:
-            found = self._words_of[part] = " ".join(self.rule.words(part)).replace("ς", "σ")
-            if len(self._words_of) > 500_000:
-                self._words_of.clear()
-        return found
+            wanted = token[2:] if token.startswith("##") and len(token) > 2 else token
+            wanted = wanted.replace("ς", "σ")
+            found = " ".join(self.rule.words(part)).replace("ς", "σ")
+            result = found == wanted or (is_shared and wanted in found)
+            if len(self._is_right) > 500_000:
+                self._is_right.clear()
+            self._is_right[key] = result
+        return result
 
 
-def _is_suffix(token: str) -> bool:
-    return token.startswith("##") and len(token) > 2
+def _differing_rows(expected: Sequence[Sequence[int]], found: tf.RaggedTensor) -> set[int]:
+    values = np.fromiter(itertools.chain.from_iterable(expected), np.int32)
+    splits = np.cumsum([0, *map(len, expected)])
+    if np.array_equal(splits, found.row_splits) and np.array_equal(values, found.values):
+        return set()
+    rows = found.to_list()
+    return {row for row, ids in enumerate(expected) if ids != rows[row]}
 
 
-def _is_within(string: bytes, *places: int) -> bool:
+def _is_within(string: bytes, places: Sequence[int]) -> bool:
     """True if a place is inside of a UTF-8 sequence; every invalid byte stands for itself."""
-    suspects = [p for p in places if p < len(string) and string[p] & 0xC0 == 0x80]
-    if not suspects:
-        return False
     bounds, place = {0}, 0
     for char in string.decode(errors="surrogateescape"):
         place += 1 if ord(char) in _SURROGATES else len(char.encode())
         bounds.add(place)
-    return not bounds.issuperset(suspects)
+    return not bounds.issuperset(places)

@@ -28,6 +28,27 @@ def compare(rule: ReferenceRule, tokenizer: BertTokenizer, strings: list[bytes])
     return comparison
 
 
+class Shifted(BertTokenizer):
+    """Offsets that are one byte too far."""
+
+    def tokenize_with_offsets(self, strings):
+        ids, starts, limits = super().tokenize_with_offsets(strings)
+        return ids, starts + 1, limits + 1
+
+
+def test_the_comparison_sees_what_is_wrong(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*SPECIAL, "a", "##b", "A", "é"]), "utf-8")
+    rule = ReferenceRule(read_vocab(path), lower_case=False)
+    strings = [b"ab", b"A", "é é".encode(), b"a a"]
+    uncased = BertTokenizer(Vocab.from_file(path), lower_case=True)
+    assert compare(rule, uncased, strings).report.differences == [b"A", "é é".encode()]
+    shifted = Shifted(Vocab.from_file(path), lower_case=False)
+    report = compare(rule, shifted, strings).report
+    assert report.differences == []
+    assert {string for string, _ in report.wrong_offsets} == set(strings)
+
+
 def rule_of(name: str, lower_case: bool) -> ReferenceRule:
     return ReferenceRule(read_vocab(public_data(f"vocab/bert-base-{name}/vocab.txt")), lower_case)
 
