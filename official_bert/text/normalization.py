@@ -31,7 +31,7 @@ _BLOCKS_WITH_CHANGES = ((0, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 _SURROGATES = range(0xD800, 0xE000)
 # Where CJK characters are not to be split, others stand for them from normalization on, since the
 # WordPiece op splits CJK always. Planes 4 and 5 are unassigned and have 131,072 places for the
-# 92,878 characters of CJK_RANGES.
+# 81,520 characters of CJK_RANGES.
 _FIRST_STAND_IN = 0x40000
 _CJK_COUNT = sum(last - first + 1 for first, last in CJK_RANGES)
 STAND_IN_CLASS = f"\\x{{{_FIRST_STAND_IN:X}}}-\\x{{{_FIRST_STAND_IN + _CJK_COUNT - 1:X}}}"
