@@ -84,8 +84,8 @@ class RecordMaker:
 
     Attributes:
         counts: sums over all records made: "records", "instances", "tokens", "random_next",
-            "predictions", "masked", "random", "kept", "unknown_tokens"; and the largest seen:
-            "max_predictions_per_record", "max_instances_per_record".
+            "only_random_next", "predictions", "masked", "random", "kept", "unknown_tokens"; and the
+            largest seen: "max_predictions_per_record", "max_instances_per_record".
     """
 
     def __init__(self, rule: RecordRule, vocab: Vocab) -> None:
@@ -100,7 +100,7 @@ class RecordMaker:
         self,
         sequences: Sequences,
         keys: NDArray[np.uint64],
-        is_random: NDArray,
+        next_kinds: NDArray[np.uint8],
         row_sizes: NDArray[np.int64],
     ) -> list[bytes]:
         """Serialized records of sequences.
@@ -108,7 +108,7 @@ class RecordMaker:
         Args:
             sequences: n of them.
             keys: uint64 [n], of the instances.
-            is_random: [n], whether the second segment is a random one.
+            next_kinds: uint8 [n], where the second segments come from (pretraining.py).
             row_sizes: int64 [rows], how many sequences, in order, each record takes: ones, but
                 where they are packed.
         """
@@ -145,8 +145,10 @@ class RecordMaker:
             columns += self._predictions(masked, offsets)
         one = np.ones(len(keys), np.int64)
         if self._rule.instances.pairs:
+            is_random = next_kinds != pretraining.TRUE_NEXT
             self.counts["random_next"] += int(is_random.sum())
-            columns.append(Column("next_sentence_labels", np.asarray(is_random), one))
+            self.counts["only_random_next"] += int((next_kinds == pretraining.ONLY_RANDOM).sum())
+            columns.append(Column("next_sentence_labels", is_random, one))
         if self._rule.pack:
             number = np.arange(len(keys)) - np.repeat(row_starts, row_sizes) + 1
             rows = np.zeros_like(sequences.ids)

@@ -21,7 +21,7 @@ PLAN_DTYPE = np.dtype(
         ("b_start", "<i8"),
         ("a_length", "<u2"),
         ("b_length", "<u2"),
-        ("is_random", "u1"),
+        ("next_kind", "u1"),  # see pretraining.py
     ]
 )
 # A document of more sentences than this is planned in windows.
@@ -135,7 +135,7 @@ def _resolve(
     plan["b_start"] = b_start + kept.b_front
     plan["a_length"] = kept.a_length
     plan["b_length"] = kept.b_length
-    plan["is_random"] = spans.is_random
+    plan["next_kind"] = spans.next_kind
     return plan
 
 

@@ -22,8 +22,12 @@ from official_bert.text import draws
 OBJECTIVES = ("bert", "full_sentences", "ltr")
 MIN_SEQ_LENGTH = 8
 
+# Where the second segment of a pair comes from: what follows; another document, by a fair coin;
+# another document, because a single sentence reaches the target length and nothing follows it.
+TRUE_NEXT, RANDOM_NEXT, ONLY_RANDOM = range(3)
+
 # What a draw of an instance is for (each its own stream), and the draws of a document.
-_A_END, _RANDOM_NEXT, _RANDOM_DOCUMENT, _RANDOM_START, _FRONT_A, _FRONT_B = range(6)
+_A_END, _COIN, _RANDOM_DOCUMENT, _RANDOM_START, _FRONT_A, _FRONT_B = range(6)
 _IS_SHORT, _SHORT_TARGET, _FIRST_SENTENCE = 0, 1, 2
 
 
@@ -76,7 +80,7 @@ class Spans:
         start, a_end, end: int64 [n], sentence numbers within the block: A is [start, a_end), the
             true continuation [a_end, end).
         target: int64 [n], the target length in tokens.
-        is_random: bool [n], whether B comes from another document.
+        next_kind: uint8 [n], `TRUE_NEXT`, `RANDOM_NEXT` or `ONLY_RANDOM`.
     """
 
     key: NDArray[np.uint64]
@@ -85,7 +89,12 @@ class Spans:
     a_end: NDArray[np.int64]
     end: NDArray[np.int64]
     target: NDArray[np.int64]
-    is_random: NDArray[np.bool_]
+    next_kind: NDArray[np.uint8]
+
+    @property
+    def is_random(self) -> NDArray[np.bool_]:
+        """bool [n], whether B comes from another document."""
+        return self.next_kind != TRUE_NEXT
 
 
 def pass_keys(seed: int, documents: NDArray[np.int64], pass_number: int) -> NDArray[np.uint64]:
@@ -149,15 +158,17 @@ def cut(
         end = np.minimum(np.searchsorted(token_starts, begin + target, "left"), document_end)
         count = end - sentence
         a_count = 1 + draws.below(draws.fold(key, _A_END), np.maximum(count - 1, 1))
-        is_random = (count == 1) | (draws.uniform(draws.fold(key, _RANDOM_NEXT)) < 0.5)
-        is_random &= has_other_document
-        following = np.where(is_random, sentence + a_count, end)
+        next_kind = (draws.uniform(draws.fold(key, _COIN)) < 0.5).astype(np.uint8) * RANDOM_NEXT
+        next_kind[count == 1] = ONLY_RANDOM
+        if not has_other_document:
+            next_kind[:] = TRUE_NEXT
+        following = np.where(next_kind == TRUE_NEXT, end, sentence + a_count)
     else:
         # As many sentences as fit.
         end = np.searchsorted(token_starts, begin + target, "right") - 1
         end = np.minimum(np.maximum(end, sentence + 1), document_end)
         a_count = end - sentence
-        is_random = np.zeros(len(sentence), bool)
+        next_kind = np.full(len(sentence), TRUE_NEXT, np.uint8)
         following = end
     chosen, after = _follow(following, first_sentences, limits[:, 1])
     spans = Spans(
@@ -167,7 +178,7 @@ def cut(
         a_end=(sentence + a_count)[chosen],
         end=end[chosen],
         target=target[chosen],
-        is_random=is_random[chosen],
+        next_kind=next_kind[chosen],
     )
     return spans, after
 

@@ -10,8 +10,6 @@ end. `progress.json` in it says how far the run is, after each step that need no
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import pathlib
@@ -25,6 +23,7 @@ from tqdm import tqdm
 
 from data_prep import pretraining, pretraining_stages
 from data_prep.corpus import read_blocks
+from data_prep.partial_folder import partial_folder
 from data_prep.planning import PLAN_DTYPE
 from data_prep.pretraining_settings import PretrainingSettings
 from data_prep.pretraining_stages import BUCKET_ENTRIES, PlanJob, WorkerContext, WriteJob
@@ -33,7 +32,6 @@ from data_prep.token_store import Store, StoreWriter
 from data_prep.workers import WorkerPool
 from official_bert.atomic import atomic_file, check_free, replace_folder
 from official_bert.data.manifest import Manifest, sha256_of_file
-from official_bert.errors import InputError
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
@@ -71,7 +69,7 @@ def prepare(
     final = pathlib.Path(output_dir).absolute()
     check_free(final, overwrite=overwrite)
     vocab = Vocab.from_file(settings.vocab_file)
-    with _partial_folder(final, settings, resume) as partial:
+    with partial_folder(final, settings, resume) as partial:
         run = _Run(settings, vocab, partial)
         with WorkerPool(num_workers, WorkerContext, run.worker_settings) as pool:
             run.tokenize(pool)
@@ -79,63 +77,12 @@ def prepare(
                 run.plan(pool, split)
             for split in settings.splits:
                 run.write(pool, split)
-        manifest = finish(settings, vocab, run.progress, run.data, final)
+        manifest = make_manifest(settings, vocab, run.progress)
+        tokenizer_config.save(run.data, vocab, TokenizerConfig(lower_case=settings.lower_case))
+        manifest.save(run.data)
+        replace_folder(run.data, final)
         shutil.rmtree(partial)
     return manifest
-
-
-def finish(
-    settings: PretrainingSettings,
-    vocab: Vocab,
-    progress: dict[str, Any],
-    data: pathlib.Path,
-    final: pathlib.Path,
-) -> Manifest:
-    """Puts the tokenizer's files and the manifest to the shards, and the folder in its place."""
-    manifest = make_manifest(settings, vocab, progress)
-    tokenizer_config.save(data, vocab, TokenizerConfig(lower_case=settings.lower_case))
-    manifest.save(data)
-    replace_folder(data, final)
-    return manifest
-
-
-@contextlib.contextmanager
-def _partial_folder(
-    final: pathlib.Path, settings: PretrainingSettings, resume: bool
-) -> Iterator[pathlib.Path]:
-    """The folder of an unfinished run: an old one to go on with, or a new one."""
-    partial = final.with_name(f"{final.name}.partial")
-    partial.mkdir(parents=True, exist_ok=True)
-    with open(partial / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise InputError(f"{partial} is in use by another run: wait for its end") from error
-        fingerprint = settings.fingerprint()
-        if resume and (partial / "progress.json").exists():
-            _check_same(json.loads((partial / "settings.json").read_text()), fingerprint, partial)
-        else:
-            for path in partial.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path)
-                elif path.name != "lock":
-                    path.unlink()
-            with atomic_file(partial / "settings.json") as file:
-                json.dump(fingerprint, file, indent=2)
-        try:
-            yield partial
-        except InputError:
-            shutil.rmtree(partial)
-            raise
-
-
-def _check_same(before: dict[str, Any], now: dict[str, Any], partial: pathlib.Path) -> None:
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            raise InputError(
-                f"--resume: {partial} was begun with {name}={before.get(name)}, now it is "
-                f"{now.get(name)}: give the same flags, or leave --resume out to start anew"
-            )
 
 
 class _Run:

@@ -132,7 +132,7 @@ def write(context: WorkerContext, job: WriteJob) -> Counter[str]:
                         store.tokens, entries, rule.instances, context.vocab
                     )
                     for record in maker.make(
-                        sequences, entries["key"], entries["is_random"], row_sizes
+                        sequences, entries["key"], entries["next_kind"], row_sizes
                     ):
                         writer.write(record)
         os.replace(temporary, context.shards / name)

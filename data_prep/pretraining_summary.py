@@ -24,7 +24,7 @@ def make_manifest(
             "plans" and "shards" of each split.
     """
     splits = {}
-    largest: Counter[str] = Counter()
+    largest = Counter(max_predictions_per_record=0, max_instances_per_record=1)
     for split in settings.splits:
         plan = progress["plans"][split]
         counts: Counter[str] = Counter()
@@ -109,7 +109,12 @@ def summary(manifest: Manifest) -> str:
             )
         parts = [f"{100 * split['padding_share']:.1f} % padding at full length"]
         if "random_next" in split:
-            parts.append(f"{_percent(split['random_next'], split['instances'])} random next")
+            coins = split["instances"] - split["only_random_next"]
+            heads = split["random_next"] - split["only_random_next"]
+            parts.append(
+                f"{_percent(split['random_next'], split['instances'])} random next "
+                f"({_percent(heads, coins)} where something follows)"
+            )
         if "predictions" in split:
             predictions = split["predictions"]
             parts.append(

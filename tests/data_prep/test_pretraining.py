@@ -215,7 +215,7 @@ def test_second_segments(store):
     ends = bounds[store.documents(0, 3)[:, 2]]
     a_document = np.searchsorted(ends, plan["a_start"], "right")
     b_document = np.searchsorted(ends, plan["b_start"], "right")
-    np.testing.assert_array_equal(a_document != b_document, plan["is_random"].astype(bool))
+    np.testing.assert_array_equal(a_document != b_document, plan["next_kind"] > 0)
     for name in "ab":
         stop = plan[f"{name}_start"] + plan[f"{name}_length"]
         assert (stop <= ends[a_document if name == "a" else b_document]).all()
@@ -223,7 +223,7 @@ def test_second_segments(store):
     total = plan["a_length"].astype(int) + plan["b_length"]
     assert total.max() == rule.room
     # The one-sentence document can only be followed by a random one.
-    assert plan["is_random"][a_document == 1].all()
+    assert (plan["next_kind"][a_document == 1] == pretraining.ONLY_RANDOM).all()
     # Which of the two others follows document 1 is a fair coin.
     assert set(b_document[a_document == 1]) == {0, 2}
 
@@ -238,7 +238,7 @@ def test_one_document_has_only_true_neighbours(tmp_path):
     plan, skipped = plan_documents(store, 0, 1, passes=1, seed=1, rule=rule)
     store.close()
     # Sentences 0 and 1 make a pair; nothing follows sentence 2.
-    assert plan[["a_start", "a_length", "b_start", "b_length", "is_random"]].tolist() == [
+    assert plan[["a_start", "a_length", "b_start", "b_length", "next_kind"]].tolist() == [
         (0, 4, 4, 4, 0)
     ]
     assert skipped == 1

@@ -144,6 +144,7 @@ def test_records_are_pairs_of_the_corpus(static):
         if same:
             assert b[0] > a[-1]
     assert labels[1] == manifest.splits["train"]["random_next"]
+    assert 0 < manifest.splits["train"]["only_random_next"] < labels[1]
 
 
 def test_masks(static):
