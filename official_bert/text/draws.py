@@ -71,3 +71,17 @@ def heads(key: NDArray[np.uint64], tosses: NDArray[np.int64]) -> NDArray[np.int6
     surplus = np.clip((number + 1) * 64 - tosses[owner], 0, 63).astype(np.uint64)
     np.add.at(result, owner, np.bitwise_count(bits >> surplus).astype(np.int64))
     return result
+
+
+def ranked(bits: NDArray[np.uint64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Columns in the order of their draws, valid ones first: uint64 [B, W] -> int64 [B, W].
+
+    The column number takes the place of the low 16 bits, so that one plain sort (far quicker than
+    an argsort) orders by draw and keeps the column.
+    """
+    columns = np.arange(bits.shape[1], dtype=np.uint64)
+    low = np.uint64(0xFFFF)
+    tagged = np.where(valid, bits >> np.uint64(1), bits | np.uint64(1 << 63))
+    tagged = (tagged & ~low) | columns
+    tagged.sort(axis=1)
+    return (tagged & low).astype(np.int64)
