@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import hashlib
@@ -62,13 +63,26 @@ def _hashes(folder: pathlib.Path) -> dict[str, str]:
     }
 
 
+def _bytes_of(folder: pathlib.Path) -> int:
+    """What a run has written so far."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # renamed just now
+            total += path.stat().st_size
+    return total
+
+
 @pytest.fixture(scope="module")
 def straight(corpus, tmp_path_factory):
-    """Hashes of an undisturbed run, and how long it took."""
+    """Hashes of an undisturbed run, and how many bytes its partial folder had at the end."""
     output = tmp_path_factory.mktemp("straight") / "data"
-    start = time.monotonic()
-    subprocess.run(_command(corpus, output), check=True, capture_output=True, cwd=ROOT)
-    return _hashes(output), time.monotonic() - start
+    process = subprocess.Popen(_command(corpus, output), stdout=subprocess.DEVNULL, cwd=ROOT)
+    most = 0
+    while process.poll() is None:
+        most = max(most, _bytes_of(output.with_name("data.partial")))
+        time.sleep(0.05)
+    assert process.returncode == 0
+    return _hashes(output), most
 
 
 def _check_partial(output: pathlib.Path) -> None:
@@ -81,18 +95,24 @@ def _check_partial(output: pathlib.Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["worker", "parent"])
 def test_kill_at_random_moments(corpus, straight, tmp_path, victim):
-    expected, seconds = straight
+    expected, most = straight
     moments = random.Random(victim)
     for number in range(5):
         output = tmp_path / f"run{number}" / "data"
+        partial = output.with_name("data.partial")
         process = subprocess.Popen(
             _command(corpus, output), stderr=subprocess.PIPE, text=True, cwd=ROOT
         )
-        # The first seconds only start Python.
-        time.sleep(3 + moments.random() * (seconds - 4))
-        children = psutil.Process(process.pid).children(recursive=True)
-        workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-        os.kill(moments.choice(workers).pid if victim == "worker" else process.pid, signal.SIGKILL)
+        # A moment of the work, not of the clock: the machine may be busy.
+        moment = moments.random() * 0.9 * most
+        workers: list[psutil.Process] = []
+        while len(workers) < 2 or _bytes_of(partial) <= moment:
+            assert process.poll() is None
+            children = psutil.Process(process.pid).children(recursive=True)
+            workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+            time.sleep(0.02)
+        victims = {"worker": moments.choice(workers).pid, "parent": process.pid}
+        os.kill(victims[victim], signal.SIGKILL)
         _, stderr = process.communicate()
         assert process.returncode != 0
         if victim == "worker":
