@@ -10,6 +10,7 @@ sharded TFRecords, vocab.txt, tokenizer_config.json and manifest.json.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from absl import flags
@@ -138,18 +139,22 @@ def main() -> None:
 def _prepare_here() -> Manifest:
     from data_prep.corpus import expand_inputs
     from data_prep.pretraining_job import prepare
+    from data_prep.workers import WorkerError
 
     if _NUM_WORKERS.value < 1:
         raise InputError(f"--num_workers={_NUM_WORKERS.value} is below 1: give 1 or more")
     if _BEAM_OPTIONS.value:
         raise InputError("--beam_pipeline_options: these are for --runner=beam; give it as well")
-    return prepare(
-        _settings(expand_inputs(_INPUT_FILE.value)),
-        _OUTPUT_DIR.value,
-        num_workers=_NUM_WORKERS.value,
-        overwrite=_OVERWRITE.value,
-        resume=_RESUME.value,
-    )
+    try:
+        return prepare(
+            _settings(expand_inputs(_INPUT_FILE.value)),
+            _OUTPUT_DIR.value,
+            num_workers=_NUM_WORKERS.value,
+            overwrite=_OVERWRITE.value,
+            resume=_RESUME.value,
+        )
+    except WorkerError as error:
+        sys.exit(f"error: {error}. What is finished is kept: run the command again with --resume")
 
 
 def _prepare_on_beam() -> Manifest:

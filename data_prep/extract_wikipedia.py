@@ -8,6 +8,8 @@ articles are left out.
 
 from __future__ import annotations
 
+import sys
+
 from absl import flags
 
 from official_bert import cli
@@ -27,6 +29,15 @@ _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace --output_dir if it i
 
 def main() -> None:
     """Reads the flags and extracts."""
+    from data_prep.workers import WorkerError
+
+    try:
+        _extract()
+    except WorkerError as error:
+        sys.exit(f"error: {error}")
+
+
+def _extract() -> None:
     import os
     from collections import Counter
 

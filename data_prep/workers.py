@@ -149,14 +149,11 @@ class WorkerPool:
 def _receive(worker: _Worker, job_name: str) -> Any:
     try:
         failure, result = worker.pipe.recv()
-    except (EOFError, ConnectionResetError):
+    except (EOFError, OSError):  # The latter where it died in the middle of its answer.
         worker.process.join()
         code = worker.process.exitcode
         how = f"signal {-code}" if code < 0 else f"exit status {code}"
-        raise WorkerError(
-            f"worker {worker.process.pid} died ({how}) at {job_name}: what is finished is kept, "
-            "run the command again with --resume"
-        ) from None
+        raise WorkerError(f"worker {worker.process.pid} died ({how}) at {job_name}") from None
     if failure is None:
         return result
     kind, text = failure
@@ -172,7 +169,7 @@ def _serve(pipe: connection.Connection, make_context: Callable[[Any], Any], sett
     while True:
         try:
             function, job = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):  # The parent is gone.
             return
         failure, result = None, None
         try:
@@ -185,5 +182,5 @@ def _serve(pipe: connection.Connection, make_context: Callable[[Any], Any], sett
             failure = ("error", traceback.format_exc())
         try:
             pipe.send((failure, result))
-        except (BrokenPipeError, ConnectionResetError):
+        except OSError:
             return

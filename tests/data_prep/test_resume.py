@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -116,8 +117,12 @@ def test_kill_at_random_moments(corpus, straight, tmp_path, victim):
         _, stderr = process.communicate()
         assert process.returncode != 0
         if victim == "worker":
-            # The message says which worker, how it died and what it was at.
-            assert "died (signal 9) at" in stderr
+            # The message says which worker, how it died, what it was at and what to do.
+            assert re.fullmatch(
+                r"error: worker \d+ died \(signal 9\) at (.*text\.txt, bytes|documents|shard) .*"
+                r"run the command again with --resume\n",
+                stderr,
+            )
         psutil.wait_procs(children, timeout=30)
         assert not any(child.is_running() for child in children)
         _check_partial(output)
