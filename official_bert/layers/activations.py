@@ -41,7 +41,8 @@ def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
     s = tf.sigmoid(x * (a + b * squared))
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
-        return upstream * (s + x * s * (1.0 - s) * (a + 3.0 * b * squared))
+        # SigmoidGrad(s, x) is x s (1 - s) in one pass.
+        return upstream * (s + tf.raw_ops.SigmoidGrad(y=s, dy=x) * (a + 3.0 * b * squared))
 
     return x * s, gradient
 

@@ -69,13 +69,21 @@ class SelfAttention(tf_keras.layers.Layer):
         # Three variables, joined at use: one product of [tokens, H] x [H, 3H] is faster than three,
         # the copy of the kernels costs little beside it, and LAMB, layer-wise decay and every
         # foreign checkpoint see query, key and value apart.
-        self.query = Dense(width, initializer_range=self._initializer_range, name="query")
-        self.key = Dense(width, initializer_range=self._initializer_range, name="key")
-        self.value = Dense(width, initializer_range=self._initializer_range, name="value")
-        self.projection = Dense(width, initializer_range=self._initializer_range, name="output")
+        self.query = Dense(
+            width, initializer_range=self._initializer_range, name="query", dtype=self.dtype_policy
+        )
+        self.key = Dense(
+            width, initializer_range=self._initializer_range, name="key", dtype=self.dtype_policy
+        )
+        self.value = Dense(
+            width, initializer_range=self._initializer_range, name="value", dtype=self.dtype_policy
+        )
+        self.projection = Dense(
+            width, initializer_range=self._initializer_range, name="output", dtype=self.dtype_policy
+        )
         for layer in (self.query, self.key, self.value, self.projection):
             build_child(layer, input_shape)
-        self.dropout = Dropout(self._dropout_rate, name="dropout")
+        self.dropout = Dropout(self._dropout_rate, name="dropout", dtype=self.dtype_policy)
         super().build(input_shape)
 
     def call(self, inputs: tf.Tensor, bias: tf.Tensor, training: bool | None = None) -> tf.Tensor:
@@ -90,9 +98,8 @@ class SelfAttention(tf_keras.layers.Layer):
 
         query = query * (1.0 / math.sqrt(head_width))
         scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
-        scores = tf.cast(scores, tf.float32) + bias
-        probabilities = tf.cast(tf.nn.softmax(scores), value.dtype)
-        probabilities = self.dropout(probabilities, training=training)
+        probabilities = tf.nn.softmax(tf.cast(scores, tf.float32) + bias)
+        probabilities = self.dropout(tf.cast(probabilities, value.dtype), training=training)
         context = tf.matmul(probabilities, value)  # [B, N, S, D]
         context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), shape)  # [B, S, H]
         context.set_shape(inputs.shape)

@@ -74,16 +74,14 @@ class Dense(tf_keras.layers.Layer):
 def affine(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     """inputs @ kernel + bias over the last axis; [..., I] x [I, O] -> [..., O]."""
     rows = tf.reshape(inputs, [-1, inputs.shape[-1]])  # [tokens, I]
-    outputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)  # [tokens, O]
-    return with_leading_shape(outputs, inputs)
+    return with_leading_shape(tf.nn.bias_add(tf.matmul(rows, kernel), bias), inputs)
 
 
 def with_leading_shape(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     """[tokens, O] -> [..., O] with the leading axes of `like`."""
     if like.shape.rank == 2:
         return rows
-    leading = like.shape[:-1]
-    if leading.is_fully_defined() or leading.as_list().count(None) == 1:
-        sizes = [-1 if size is None else size for size in leading]
-        return tf.reshape(rows, [*sizes, rows.shape[-1]])
-    return tf.reshape(rows, tf.concat([tf.shape(like)[:-1], [rows.shape[-1]]], axis=0))
+    leading = like.shape[:-1].as_list()
+    if leading.count(None) <= 1:
+        return tf.reshape(rows, [-1 if size is None else size for size in leading] + rows.shape[1:])
+    return tf.reshape(rows, tf.concat([tf.shape(like)[:-1], rows.shape[1:]], axis=0))

@@ -45,6 +45,14 @@ def dropout_seed(seed: tf.Tensor) -> Iterator[None]:
         _stream.reset(token)
 
 
+def _next_seed() -> tf.Tensor:
+    """The seed of the next mask: from the block, or else from TensorFlow's global generator."""
+    stream = _stream.get()
+    if stream is not None:
+        return stream.next_seed()
+    return tf.random.uniform([2], maxval=tf.int32.max, dtype=tf.int32)
+
+
 class Dropout(tf_keras.layers.Layer):
     """Sets a share `rate` of the inputs to 0 and scales the others by 1 / (1 - rate).
 
@@ -61,15 +69,12 @@ class Dropout(tf_keras.layers.Layer):
     def call(self, inputs: tf.Tensor, training: bool = False) -> tf.Tensor:
         if not training or self._rate == 0.0:
             return inputs
-        stream = _stream.get()
-        if stream is None:
-            return tf.nn.dropout(inputs, self._rate)
         # Four 16-bit draws from each 64-bit word: a third of the time of one float for each input.
         # The share is the nearest multiple of 2^-16, and the scale is exact for that share.
         threshold = min(round(self._rate * 2**16), 2**16 - 1)
         size = tf.size(inputs)
         words = tf.random.stateless_uniform(
-            [(size + 3) // 4], stream.next_seed(), minval=None, maxval=None, dtype=tf.uint64
+            [(size + 3) // 4], _next_seed(), minval=None, maxval=None, dtype=tf.uint64
         )
         draws = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
         kept = tf.reshape(draws, tf.shape(inputs)) >= tf.constant(threshold, tf.uint16)

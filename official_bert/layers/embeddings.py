@@ -52,10 +52,15 @@ class Embeddings(tf_keras.layers.Layer):
             "initializer_range": initializer_range,
             "layer_norm_eps": layer_norm_eps,
         }
-        self.layer_norm = LayerNorm(layer_norm_eps, name="layer_norm")
-        self.dropout = Dropout(dropout, name="dropout")
+        self.layer_norm = LayerNorm(layer_norm_eps, name="layer_norm", dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
         self.projection = (
-            Dense(hidden_size, initializer_range=initializer_range, name="projection")
+            Dense(
+                hidden_size,
+                initializer_range=initializer_range,
+                name="projection",
+                dtype=self.dtype_policy,
+            )
             if embedding_size != hidden_size
             else None
         )

@@ -53,8 +53,10 @@ class MaskedLanguageModel(tf_keras.layers.Layer):
             "initializer_range": initializer_range,
             "layer_norm_eps": layer_norm_eps,
         }
-        self.transform = Dense(embedding_size, activation, initializer_range, name="transform")
-        self.layer_norm = LayerNorm(layer_norm_eps, name="layer_norm")
+        self.transform = Dense(
+            embedding_size, activation, initializer_range, name="transform", dtype=self.dtype_policy
+        )
+        self.layer_norm = LayerNorm(layer_norm_eps, name="layer_norm", dtype=self.dtype_policy)
 
     def build(self, input_shape: Any) -> None:
         build_child(self.transform, input_shape)

@@ -7,6 +7,8 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from official_bert.layers.dense import with_leading_shape
+
 
 def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) -> tf.Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis.
@@ -30,23 +32,25 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) 
         wide = tf.cast(x, tf.float32)
         centered = wide - tf.reduce_mean(wide, axis=-1, keepdims=True)
         variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
-        inverse = tf.math.rsqrt(variance + epsilon)  # [..., 1]
+        inverse = tf.math.rsqrt(variance + epsilon)  # [tokens, 1]
         normal = centered * inverse
 
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             upstream = tf.cast(upstream, tf.float32)
-            leading = list(range(x.shape.rank - 1))
-            d_gamma = tf.reduce_sum(upstream * normal, axis=leading)
-            d_beta = tf.reduce_sum(upstream, axis=leading)
-            d_normal = upstream * gamma
-            along = tf.reduce_mean(d_normal * normal, axis=-1, keepdims=True)
-            shift = tf.reduce_mean(d_normal, axis=-1, keepdims=True)
-            d_x = inverse * (d_normal - shift - normal * along)
+            product = upstream * normal
+            d_gamma = tf.reduce_sum(product, axis=0)
+            d_beta = tf.reduce_sum(upstream, axis=0)
+            # The means over H of upstream * gamma and of its product with `normal`, as products
+            # with a vector: no further tensor of the size of `x` is made for them.
+            weights = (gamma / tf.cast(tf.size(gamma), tf.float32))[:, None]  # [H, 1]
+            shift, along = tf.matmul(upstream, weights), tf.matmul(product, weights)
+            d_x = inverse * (upstream * gamma - shift - normal * along)
             return tf.cast(d_x, x.dtype), d_gamma, d_beta
 
         return tf.cast(normal * gamma + beta, x.dtype), gradient
 
-    return normalize(x, tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta))
+    rows = tf.reshape(x, [-1, x.shape[-1]])  # [tokens, H]
+    return with_leading_shape(normalize(rows, gamma, beta), x)
 
 
 class LayerNorm(tf_keras.layers.Layer):

@@ -51,22 +51,35 @@ class TransformerLayer(tf_keras.layers.Layer):
             "layer_norm_eps": layer_norm_eps,
         }
         self.attention = SelfAttention(
-            num_heads, attention_dropout, initializer_range, name="attention"
+            num_heads,
+            attention_dropout,
+            initializer_range,
+            name="attention",
+            dtype=self.dtype_policy,
         )
-        self.attention_layer_norm = LayerNorm(layer_norm_eps, name="attention_layer_norm")
+        self.attention_layer_norm = LayerNorm(
+            layer_norm_eps, name="attention_layer_norm", dtype=self.dtype_policy
+        )
         self.intermediate = Dense(
-            intermediate_size, activation, initializer_range, name="intermediate"
+            intermediate_size,
+            activation,
+            initializer_range,
+            name="intermediate",
+            dtype=self.dtype_policy,
         )
-        self.attention_dropout = Dropout(dropout, name="attention_dropout")
-        self.output_dropout = Dropout(dropout, name="output_dropout")
+        self.attention_dropout = Dropout(dropout, name="attention_dropout", dtype=self.dtype_policy)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape: Any) -> None:
         width = input_shape[-1]
         self.output_dense = Dense(
-            width, initializer_range=self._settings["initializer_range"], name="output"
+            width,
+            initializer_range=self._settings["initializer_range"],
+            name="output",
+            dtype=self.dtype_policy,
         )
         self.output_layer_norm = LayerNorm(
-            self._settings["layer_norm_eps"], name="output_layer_norm"
+            self._settings["layer_norm_eps"], name="output_layer_norm", dtype=self.dtype_policy
         )
         build_child(self.attention, input_shape)
         build_child(self.attention_layer_norm, input_shape)
