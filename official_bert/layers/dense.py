@@ -83,5 +83,6 @@ def with_leading_shape(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
         return rows
     leading = like.shape[:-1].as_list()
     if leading.count(None) <= 1:
-        return tf.reshape(rows, [-1 if size is None else size for size in leading] + rows.shape[1:])
+        sizes = [-1 if size is None else size for size in leading]
+        return tf.reshape(rows, [*sizes, *rows.shape[1:].as_list()])
     return tf.reshape(rows, tf.concat([tf.shape(like)[:-1], rows.shape[1:]], axis=0))
