@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import pathlib
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -23,6 +24,7 @@ from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.text import BertTokenizer
 from official_bert.text.masking import MaskingRule
+from tests.public_data import public_data
 
 CLS, SEP, MASK = 2, 3, 4
 NUM_DOCUMENTS = 60
@@ -372,6 +374,49 @@ def test_bytes_that_are_not_text_are_left_out_and_told(corpus, tmp_path):
     told = summary(manifest)
     assert "skipped 1 bytes that are not UTF-8" in told
     assert "skipped 1 lines without a token" in told
+
+
+def test_random_documents_are_uniform(corpus, tmp_path):
+    prepare(_settings(corpus, dupe_factor=30), str(tmp_path / "data"))
+    expected, counts = np.zeros(NUM_DOCUMENTS), np.zeros(NUM_DOCUMENTS)
+    for record in _read(tmp_path / "data"):
+        if record["next_sentence_labels"] == [1]:
+            ids = _originals(record)
+            own, other = (
+                (ids[place] - 5) // _TOKENS_PER_DOCUMENT for place in (1, ids.index(SEP) + 1)
+            )
+            counts[other] += 1
+            expected += 1 / (NUM_DOCUMENTS - 1)
+            expected[own] -= 1 / (NUM_DOCUMENTS - 1)
+    assert counts.sum() > 5000
+    # 59 degrees of freedom, p = 0.001.
+    assert ((counts - expected) ** 2 / expected).sum() < 98.3
+
+
+def test_shares_on_real_text(tmp_path):
+    text = public_data("wikipedia/wikitext-2-raw/wiki.test.raw").read_text("utf-8")
+    # A line is a title or a paragraph; " = Title = " begins a document.
+    lines = [
+        "" if re.fullmatch(r" = [^=].* = ", line) else "\n".join(re.split(r"(?<= \.) ", line))
+        for line in text.split("\n")
+        if line.strip()
+    ]
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    settings = PretrainingSettings(
+        inputs=(str(tmp_path / "text.txt"),),
+        vocab_file=str(public_data("vocab/bert-base-uncased/vocab.txt")),
+        lower_case=True,
+        records=RecordRule(InstanceRule(), MaskingRule()),
+        dupe_factor=10,
+    )
+    split = prepare(settings, str(tmp_path / "data")).splits["train"]
+    assert split["instances"] > 20_000
+    assert split["predictions"] / split["tokens"] == pytest.approx(0.15, abs=0.003)
+    shares = [split[name] / split["predictions"] for name in ("masked", "random", "kept")]
+    np.testing.assert_allclose(shares, [0.8, 0.1, 0.1], atol=0.005)
+    coins = split["instances"] - split["only_random_next"]
+    heads = split["random_next"] - split["only_random_next"]
+    assert heads / coins == pytest.approx(0.5, abs=0.01)
 
 
 def test_records_have_known_features(static):
