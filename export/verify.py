@@ -53,7 +53,7 @@ def cases(modules: Mapping[str, AnswerModule]) -> list[Case]:
             names = [module.name, DEFAULT] if number == 0 else [module.name]
             result += [Case(name, texts, answer, module.ranked) for name in names]
             if number == 0:
-                encoded = module.encode(texts)
+                encoded, _ = module.encode(texts)
                 result += [
                     Case(EXAMPLES, {"examples": _examples(sample)}, answer, module.ranked),
                     Case(ENCODED, encoded, module.logits(encoded), {}),

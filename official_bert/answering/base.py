@@ -47,11 +47,14 @@ class AnswerModule(abc.ABC):
 
     Attributes:
         name: of the answer, and of its signature in an export.
+        fixed_size_logits: whether the shapes of `logits` follow from those of its inputs, as
+            LiteRT needs it.
         ranked: outputs that list candidates in the order of another output; where two of those
             values are all but equal, the order of the two says nothing.
     """
 
     name: ClassVar[str]
+    fixed_size_logits: ClassVar[bool] = True
     ranked: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, bundle: Pretrained, options: AnswerOptions):
@@ -74,16 +77,26 @@ class AnswerModule(abc.ABC):
         """The string inputs by name, each [B]."""
 
     @abc.abstractmethod
-    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        """Strings -> the encoder's inputs, int32 [B, S] each."""
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        """Strings -> the encoder's inputs, int32 [rows, S] each, and what `decode` needs beside."""
 
     @abc.abstractmethod
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """The encoder's inputs -> what the model says before it is read as an answer."""
 
     @abc.abstractmethod
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """What `logits` gave -> the answer, each output [B, …].
+
+        Args:
+            logits: from `logits`.
+            context: from `encode`.
+        """
+
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """Strings -> the answer, each output [B, …]."""
+        inputs, context = self.encode(texts)
+        return self.decode(self.logits(inputs), context)
 
     @classmethod
     @abc.abstractmethod

@@ -31,35 +31,30 @@ class Embed(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
-    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        return self._join(self._tokenizer.tokenize(texts["text"]))
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        return self._join(self._tokenizer.tokenize(texts["text"])), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
-        """-> `sequence_output` [B, S, H] and `pooled_output` [B, H], float32."""
-        outputs = self._encoder(dict(inputs), training=False)
-        return {
-            name: tf.cast(outputs[name], tf.float32)
-            for name in ("sequence_output", "pooled_output")
-            if name in outputs
-        }
-
-    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        inputs = self.encode(texts)
+        """-> the vectors themselves."""
         outputs = self._encoder(dict(inputs), training=False)
         weights = tf.cast(inputs["input_mask"], tf.float32)
         weights /= tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, S]
 
         def mean(states: tf.Tensor) -> tf.Tensor:
-            return tf.einsum("bs,bsh->bh", weights, tf.cast(states, tf.float32))
+            weighted = weights[:, tf.newaxis] @ tf.cast(states, tf.float32)  # [B, 1, H]
+            return tf.squeeze(weighted, axis=1)
 
         last = outputs["sequence_output"]
-        answer = {"cls": tf.cast(last[:, 0], tf.float32), "mean": mean(last)}
+        vectors = {"cls": tf.cast(last[:, 0], tf.float32), "mean": mean(last)}
         if "pooled_output" in outputs:
-            answer["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)
+            vectors["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)
         if self._options.concat_last_four:
             layers = outputs["encoder_outputs"][-1 : -_LAYERS - 1 : -1]
-            answer["concat_last_four"] = tf.concat([mean(states) for states in layers], axis=-1)
-        return answer
+            vectors["concat_last_four"] = tf.concat([mean(states) for states in layers], axis=-1)
+        return vectors
+
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        return dict(logits)
 
     @classmethod
     def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:

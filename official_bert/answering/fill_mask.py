@@ -31,6 +31,7 @@ class FillMask(AnswerModule):
     """
 
     name = "fill_mask"
+    fixed_size_logits = False
     ranked = {"tokens": "probabilities", "token_ids": "probabilities"}
 
     def __init__(self, bundle: Pretrained, options: AnswerOptions):
@@ -51,8 +52,8 @@ class FillMask(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
-    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        return self._join(self._tokenizer.tokenize(texts["text"]))
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        return self._join(self._tokenizer.tokenize(texts["text"])), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `mlm_logits` float32 [B, M, V] of the [MASK]s and `mask_positions` int32 [B, M].
@@ -67,8 +68,20 @@ class FillMask(AnswerModule):
         }
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        positions, states = self._mask_states(self.encode(texts))
+        positions, states = self._mask_states(self.encode(texts)[0])
         probabilities, ids = self._best(states.values)  # [masks, K]
+        return self._by_row(positions, probabilities, ids)
+
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        """As `answer`, which never has the logits of all masks in memory at a time."""
+        positions = tf.RaggedTensor.from_tensor(logits["mask_positions"], padding=-1)
+        at_masks = tf.boolean_mask(logits["mlm_logits"], logits["mask_positions"] >= 0)
+        return self._by_row(positions, *self._best_of(at_masks))
+
+    def _by_row(
+        self, positions: tf.RaggedTensor, probabilities: tf.Tensor, ids: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """int32 [B, (masks)], and [masks, K] each -> the answer."""
         count = self._options.candidates
 
         def by_row(values: tf.Tensor, filler: Any) -> tf.Tensor:
@@ -130,6 +143,12 @@ class FillMask(AnswerModule):
         table = self._encoder.embeddings.word_embeddings
         return self._model.masked_lm(states[tf.newaxis], table)[0]
 
+    def _best_of(self, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """float32 [masks, V] -> probabilities and ids [masks, K]."""
+        best = tf.math.top_k(logits, k=self._options.candidates)
+        total = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+        return tf.exp(best.values - total), best.indices
+
     def _best(self, states: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """[masks, H] -> probabilities and ids [masks, K], in blocks of bounded size."""
         count = tf.shape(states)[0]
@@ -142,12 +161,11 @@ class FillMask(AnswerModule):
         ) -> tuple[tf.Tensor, tf.TensorArray, tf.TensorArray]:
             start = number * _MASKS_AT_ONCE
             logits = self._mask_logits(states[start : start + _MASKS_AT_ONCE])
-            best = tf.math.top_k(logits, k=candidates)
-            total = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
+            best_probabilities, best_ids = self._best_of(logits)
             return (
                 number + 1,
-                probabilities.write(number, tf.exp(best.values - total)),
-                ids.write(number, best.indices),
+                probabilities.write(number, best_probabilities),
+                ids.write(number, best_ids),
             )
 
         def collected(dtype: tf.DType) -> tf.TensorArray:

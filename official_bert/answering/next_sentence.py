@@ -24,17 +24,17 @@ class NextSentence(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: text_spec(name) for name in ("text_a", "text_b")}
 
-    def encode(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self.text_inputs))
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        segments = [self._tokenizer.tokenize(texts[name]) for name in self.text_inputs]
+        return self._join(*segments), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `next_sentence` float32 [B, 2]; class 0: the second text goes on after the first."""
         pooled = self._encoder(dict(inputs), training=False)["pooled_output"]
         return {"next_sentence": tf.cast(self._model.next_sentence(pooled), tf.float32)}
 
-    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
-        logits = self.logits(self.encode(texts))["next_sentence"]
-        return {"is_next_probability": tf.nn.softmax(logits)[:, 0]}
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        return {"is_next_probability": tf.nn.softmax(logits["next_sentence"])[:, 0]}
 
     @classmethod
     def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:

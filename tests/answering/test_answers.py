@@ -111,10 +111,10 @@ def test_embed_gives_pooled_cls_and_mean(bundle):
 
 def test_rows_are_cut_and_padded_as_the_options_say(bundle):
     text = {"text": tf.constant(["w1 w2 w3 w4", "w1"])}
-    in_short = Embed(bundle, options(max_seq_length=5)).encode(text)["input_word_ids"]
+    in_short = Embed(bundle, options(max_seq_length=5)).encode(text)[0]["input_word_ids"]
     assert in_short.numpy().tolist() == [[2, 13, 14, 15, 3], [2, 13, 3, 0, 0]]
     padded = Embed(bundle, options(pad_to=MAX_POSITIONS))
-    assert padded.encode(text)["input_word_ids"].shape == [2, MAX_POSITIONS]
+    assert padded.encode(text)[0]["input_word_ids"].shape == [2, MAX_POSITIONS]
     np.testing.assert_allclose(
         padded.answer(text)["mean"], Embed(bundle, options()).answer(text)["mean"], atol=1e-5
     )

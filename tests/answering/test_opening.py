@@ -20,8 +20,8 @@ def test_a_pretraining_folder_answers_three_ways(model_dir):
     assert list(opened.modules) == ["fill_mask", "next_sentence", "embed"]
     assert opened.options.max_seq_length == MAX_POSITIONS
     text = {"text": tf.constant(["w1 w2"])}
-    before = tiny_bundle().encoder(opened.modules["embed"].encode(text))["sequence_output"]
-    after = opened.bundle.encoder(opened.modules["embed"].encode(text))["sequence_output"]
+    before = tiny_bundle().encoder(opened.modules["embed"].encode(text)[0])["sequence_output"]
+    after = opened.bundle.encoder(opened.modules["embed"].encode(text)[0])["sequence_output"]
     assert (before.numpy() == after.numpy()).all()
 
 
