@@ -11,6 +11,7 @@ which is where the time of a plain writer goes. `tf.io.parse_example` is the tes
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +43,17 @@ def encode_examples(columns: list[Column]) -> list[bytes]:
     Returns:
         one serialized tf.train.Example a record.
     """
-    encoded = [_encode_column(column) for column in columns]
-    records = []
-    for i in range(len(columns[0].lengths)):
-        parts = []
-        for payload, offsets, headers in encoded:
-            start, end = offsets[i], offsets[i + 1]
-            parts.append(headers[end - start])
-            parts.append(payload[start:end])
-        body = b"".join(parts)
-        records.append(b"\x0a" + _varint(len(body)) + body)
-    return records
+    pieces = zip(*map(_encode_column, columns), strict=True)
+    lengths = _Lengths()
+    return [b"\x0a" + lengths[len(body)] + body for body in map(b"".join, pieces)]
+
+
+class _Lengths(dict[int, bytes]):
+    """Number -> its varint, made once."""
+
+    def __missing__(self, number: int) -> bytes:
+        self[number] = _varint(number)
+        return self[number]
 
 
 class _Headers(dict[int, bytes]):
@@ -72,28 +73,35 @@ class _Headers(dict[int, bytes]):
         return self[size]
 
 
-def _encode_column(column: Column) -> tuple[bytes, list[int], _Headers]:
+def _encode_column(column: Column) -> list[bytes]:
+    """The map entry of the feature in each record."""
     ends = np.concatenate([[0], np.cumsum(column.lengths)])
     if column.values.dtype.kind == "f":
         payload = column.values.astype("<f4").tobytes()
-        return payload, (4 * ends).tolist(), _Headers(column.name, _FLOAT_LIST)
-    payload, sizes = _varints(column.values)
-    if sizes is not None:
-        ends = np.concatenate([[0], np.cumsum(sizes)])[ends]
-    return payload, ends.tolist(), _Headers(column.name, _INT64_LIST)
+        headers = _Headers(column.name, _FLOAT_LIST)
+        ends = 4 * ends
+    else:
+        payload, sizes = _varints(column.values)
+        headers = _Headers(column.name, _INT64_LIST)
+        if sizes is not None:
+            ends = np.concatenate([[0], np.cumsum(sizes)])[ends]
+    bounds = itertools.pairwise(ends.tolist())
+    return [headers[end - start] + payload[start:end] for start, end in bounds]
 
 
 def _varints(values: NDArray) -> tuple[bytes, NDArray[np.int64] | None]:
     """Packed varints, and how many bytes each value takes (None where all take one)."""
-    if values.max(initial=0) < 1 << 7:
+    if values.dtype == bool or values.max(initial=0) < 1 << 7:
         return values.astype(np.uint8).tobytes(), None
     values = values.astype(np.uint32)
-    more = np.stack([values >= 1 << 7, values >= 1 << 14], axis=1)
-    groups = np.stack([values & 127, values >> 7 & 127, values >> 14], axis=1).astype(np.uint8)
-    groups[:, :2] |= more.view(np.uint8) << 7
-    keep = np.ones(groups.shape, bool)
-    keep[:, 1:] = more
-    return groups[keep].tobytes(), 1 + more.sum(axis=1)
+    two, three = values >= 1 << 7, values >= 1 << 14
+    # Groups of seven bits move apart to leave a place for the bit that says "more follows".
+    coded = values & 0x7F | (values & 0x3F80) << 1 | (values & 0x1FC000) << 2
+    coded |= two * np.uint32(0x80) | three * np.uint32(0x8000)
+    used = np.zeros((len(values), 4), bool)
+    used[:, 0], used[:, 1], used[:, 2] = True, two, three
+    little_endian = coded.astype("<u4").view(np.uint8).reshape(-1, 4)
+    return little_endian[used].tobytes(), 1 + two.astype(np.int64) + three
 
 
 def _varint(value: int) -> bytes:
