@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from official_bert.config import ACTIVATIONS
+
+_Function = Callable[[tf.Tensor], tf.Tensor]
 
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -47,16 +50,18 @@ def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
     return x * s, gradient
 
 
-_BY_NAME: dict[str, Callable[[tf.Tensor], tf.Tensor]] = {
-    "gelu": gelu,
-    "gelu_tanh": gelu_tanh,
-    "relu": tf.nn.relu,
-    "tanh": tf.tanh,
+# What is computed in training, and otherwise. TensorFlow's own GELU is a row of operations that the
+# graph optimizer melts into the matrix product before it, and that LiteRT has one kernel for.
+_BY_NAME: dict[str, tuple[_Function, _Function]] = {
+    "gelu": (gelu, tf.nn.gelu),
+    "gelu_tanh": (gelu_tanh, functools.partial(tf.nn.gelu, approximate=True)),
+    "relu": (tf.nn.relu, tf.nn.relu),
+    "tanh": (tf.tanh, tf.tanh),
 }
 assert set(_BY_NAME) == set(ACTIVATIONS)
 
 
-def activation(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+def activation(name: str, training: bool | None = False) -> _Function:
     """The activation called `name` in a `BertConfig`.
 
     Raises:
@@ -64,4 +69,4 @@ def activation(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
     """
     if name not in _BY_NAME:
         raise ValueError(f"activation must be one of {', '.join(_BY_NAME)}, got {name!r}")
-    return _BY_NAME[name]
+    return _BY_NAME[name][0 if training else 1]

@@ -45,7 +45,8 @@ class Dense(tf_keras.layers.Layer):
         super().__init__(**kwargs)
         self._units = units
         self._activation = activation
-        self._activate = activation_by_name(activation) if activation else None
+        if activation is not None:
+            activation_by_name(activation)  # fails here, not at the first call
         self._initializer_range = initializer_range
 
     def build(self, input_shape: Any) -> None:
@@ -58,9 +59,11 @@ class Dense(tf_keras.layers.Layer):
         self.bias = self.add_weight(name="bias", shape=[self._units], initializer="zeros")
         super().build(input_shape)
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         outputs = affine(inputs, self.kernel, self.bias)
-        return self._activate(outputs) if self._activate else outputs
+        if self._activation is None:
+            return outputs
+        return activation_by_name(self._activation, training)(outputs)
 
     def get_config(self) -> dict[str, Any]:
         return {

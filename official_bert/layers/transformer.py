@@ -93,7 +93,7 @@ class TransformerLayer(tf_keras.layers.Layer):
         attended = self.attention(inputs, bias, training=training)
         attended = self.attention_dropout(attended, training=training)
         attended = self.attention_layer_norm(inputs + attended)
-        outputs = self.output_dense(self.intermediate(attended))
+        outputs = self.output_dense(self.intermediate(attended, training=training))
         outputs = self.output_dropout(outputs, training=training)
         return self.output_layer_norm(attended + outputs)
 

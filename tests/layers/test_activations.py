@@ -45,6 +45,10 @@ def test_extremes_are_finite(function):
 
 
 def test_by_name():
+    for training in (True, False):
+        for name, exact in (("gelu", True), ("gelu_tanh", False)):
+            expected = tf.nn.gelu(POINTS, approximate=not exact)
+            np.testing.assert_allclose(activation(name, training)(POINTS), expected, atol=2e-6)
     np.testing.assert_array_equal(activation("relu")(tf.constant([-1.0, 2.0])), [0.0, 2.0])
     np.testing.assert_allclose(activation("tanh")(tf.constant([1.0])), [math.tanh(1.0)], atol=1e-6)
     with pytest.raises(ValueError, match="activation must be one of gelu, .*, got 'swish'"):
