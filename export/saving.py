@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import os
 import pathlib
-import platform
-from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
-import tensorflow_text
-import tf_keras
 from absl import logging
 
-import official_bert
 from export import graph_ops, server_files, verify
+from export.info import make_info
 from export.serving import ServedState, make_signatures
 from export.warmup import write_warmup
-from official_bert.answering.base import AnswerModule
-from official_bert.answering.export_info import ExportInfo
-from official_bert.answering.opening import Answerable, open_model
+from official_bert.answering.export_info import SAVED_MODEL_FILE
+from official_bert.answering.opening import open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
-from official_bert.tasks.model_folder import ModelFolder
 
 # Largest difference from the model, run op by op in this process. Compiled graphs join some
 # operations, which in bfloat16 leaves out roundings.
@@ -70,8 +62,16 @@ def export_savedmodel(
         signatures = make_signatures(modules)
         state = ServedState(signatures, next(iter(modules.values())).vocab_asset)
         tf.saved_model.save(state, str(folder), signatures=signatures)
-        info = _info(pathlib.Path(model_dir), opened, modules, signatures, folder, precision)
-        info.save(folder)
+        ops = graph_ops.graph_ops(folder)
+        info = make_info(
+            opened,
+            answers=list(modules),
+            signatures=signatures,
+            precision=precision,
+            ops=ops,
+            least_tensorflow_serving=graph_ops.least_serving_version(ops),
+        )
+        info.save(folder / SAVED_MODEL_FILE)
         checks = verify.cases(modules)
         single_rows = [(case.signature, case.inputs) for case in checks if case.rows == 1]
         write_warmup(folder, name, single_rows)
@@ -96,46 +96,3 @@ def _default_first(modules: dict[str, Any], default: str | None) -> dict[str, An
             f"--default_signature is {default!r}: the model's answers are {', '.join(modules)}"
         )
     return {default: modules[default], **modules}
-
-
-def _info(
-    model_dir: pathlib.Path,
-    opened: Answerable,
-    modules: Mapping[str, AnswerModule],
-    signatures: Mapping[str, Any],
-    folder: pathlib.Path,
-    precision: str,
-) -> ExportInfo:
-    ops = graph_ops.graph_ops(folder)
-    vocab = opened.bundle.vocab
-    return ExportInfo(
-        task=opened.task,
-        answers=list(modules),
-        options=dataclasses.asdict(opened.options),
-        precision=precision,
-        config_sha256=hashlib.sha256(opened.bundle.config.to_json().encode()).hexdigest(),
-        vocab_sha256=vocab.sha256 if vocab else "",
-        metrics=ModelFolder(model_dir).results() or {},
-        signatures={name: _shapes(function) for name, function in signatures.items()},
-        ops=ops,
-        least_tensorflow_serving=graph_ops.least_serving_version(ops),
-        versions={
-            "official_bert": official_bert.__version__,
-            "tensorflow": tf.__version__,
-            "tensorflow_text": tensorflow_text.__version__,
-            "tf_keras": tf_keras.__version__,
-            "python": platform.python_version(),
-        },
-    )
-
-
-def _shapes(function: Any) -> dict[str, dict[str, Any]]:
-    """{"inputs": {"text": ["string", [None]]}, "outputs": {…}} of a concrete function."""
-
-    def described(specs: dict[str, Any]) -> dict[str, Any]:
-        return {name: [spec.dtype.name, spec.shape.as_list()] for name, spec in specs.items()}
-
-    return {
-        "inputs": described(function.structured_input_signature[1]),
-        "outputs": described(function.structured_outputs),
-    }

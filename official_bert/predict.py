@@ -15,6 +15,7 @@ import io
 import itertools
 import json
 import os
+import pathlib
 import sys
 from typing import IO, TYPE_CHECKING
 
@@ -25,12 +26,14 @@ from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
 
 if TYPE_CHECKING:
+    from official_bert.answering.export_info import ExportInfo
     from official_bert.answering.rows import Answerer
 
 _MODEL_DIR = flags.DEFINE_string("model_dir", None, "Model folder, or another checkpoint.")
 _SAVED_MODEL = flags.DEFINE_string(
     "saved_model", None, "An export instead: EXPORT, whose newest version is taken, or EXPORT/1."
 )
+_LITERT = flags.DEFINE_string("litert", None, "A folder that export_litert wrote instead.")
 _TASK = flags.DEFINE_string(
     "task", None, "fill_mask, next_sentence or embed; without it, what the model is for."
 )
@@ -51,10 +54,18 @@ _DEFAULT_CANDIDATES = 5
 
 
 def main() -> None:
-    if (_MODEL_DIR.value is None) == (_SAVED_MODEL.value is None):
-        raise InputError("give one of --model_dir and --saved_model")
+    sources = {
+        "model_dir": (_MODEL_DIR.value, _from_model),
+        "saved_model": (_SAVED_MODEL.value, _from_saved_model),
+        "litert": (_LITERT.value, _from_litert),
+    }
+    given = [opened_from for value, opened_from in sources.values() if value is not None]
+    if len(given) != 1:
+        raise InputError("give one of --model_dir, --saved_model and --litert")
+    if _MODEL_DIR.value is None and _MAX_SEQ_LENGTH.value is not None:
+        raise InputError("--max_seq_length is fixed in an export: leave it out")
     with _opened_input() as lines, _opened_output() as output:
-        name, answerer, candidates = _from_export() if _SAVED_MODEL.value else _from_model()
+        name, answerer, candidates = given[0]()
 
         from official_bert.answering import answer_class
         from official_bert.answering.rows import read_rows
@@ -88,13 +99,33 @@ def _from_model() -> tuple[str, Answerer, int]:
     return name, Answerer.from_module(module), candidates
 
 
-def _from_export() -> tuple[str, Answerer, int]:
-    from official_bert.answering.export_info import ExportInfo, newest_version
+def _from_saved_model() -> tuple[str, Answerer, int]:
+    from official_bert.answering.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
 
-    if _MAX_SEQ_LENGTH.value is not None:
-        raise InputError("--max_seq_length is fixed in an export: leave it out")
     folder = newest_version(_SAVED_MODEL.value)
-    info = ExportInfo.load(folder)
+    info = ExportInfo.load(folder / SAVED_MODEL_FILE)
+    name, candidates = _chosen(info, folder)
+
+    from official_bert.answering.rows import Answerer
+
+    return name, Answerer.from_export(folder, info, name), candidates
+
+
+def _from_litert() -> tuple[str, Answerer, int]:
+    from official_bert.answering.export_info import FILE_NAME, ExportInfo
+
+    folder = pathlib.Path(_LITERT.value)
+    name, candidates = _chosen(ExportInfo.load(folder / FILE_NAME), folder)
+
+    from official_bert.answering.litert import LiteAnswerer
+    from official_bert.answering.rows import Answerer
+
+    lite = LiteAnswerer(folder)
+    return name, Answerer(tuple(lite.module.text_inputs), lite), candidates
+
+
+def _chosen(info: ExportInfo, folder: pathlib.Path) -> tuple[str, int]:
+    """The answer and the number of candidates that the flags ask of an export."""
     name = _TASK.value or info.answers[0]
     if name not in info.answers:
         raise InputError(f"--task={name}: {folder} has {', '.join(info.answers)}")
@@ -102,10 +133,7 @@ def _from_export() -> tuple[str, Answerer, int]:
     candidates = _TOP_K.value or most
     if candidates > most:
         raise InputError(f"--top_k={candidates}: {folder} was exported with --top_k={most}")
-
-    from official_bert.answering.rows import Answerer
-
-    return name, Answerer.from_export(folder, info, name), candidates
+    return name, candidates
 
 
 def _opened_input() -> contextlib.AbstractContextManager[IO[bytes]]:

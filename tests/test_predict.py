@@ -55,8 +55,8 @@ def test_pairs_from_a_file_to_json_lines(model_dir, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give one of --model_dir and --saved_model"),
-        (["--model_dir=a", "--saved_model=b"], "give one of --model_dir and --saved_model"),
+        ([], "give one of --model_dir, --saved_model and --litert"),
+        (["--model_dir=a", "--saved_model=b"], "give one of --model_dir"),
         (["--model_dir=a", "--input_file=/no/such"], "/no/such"),
         (["--model_dir=a", "--output_file=/no/such/file"], "/no/such/file"),
         (["--model_dir=a", "--top_k=0"], "top_k"),

@@ -8,13 +8,14 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import tensorflow as tf
 
 from official_bert.checkpoints.load import Pretrained
 from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.segments import join_segments
 
 Tensors = Mapping[str, tf.Tensor]
@@ -38,11 +39,33 @@ class AnswerOptions:
     concat_last_four: bool = False
 
 
+class AnswerSource(Protocol):
+    """The parts of a loaded checkpoint (`checkpoints.load.Pretrained`) that answers need."""
+
+    @property
+    def model(self) -> Any:
+        """The model with its head; None where only the text side is wanted."""
+
+    @property
+    def encoder(self) -> Any:
+        """The model's encoder."""
+
+    @property
+    def vocab(self) -> Vocab | None: ...
+
+    @property
+    def tokenizer(self) -> BertTokenizer | None: ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes in id order."""
+
+
 class AnswerModule(abc.ABC):
     """One kind of answer: strings -> named tensors, all in TensorFlow ops.
 
     Args:
-        bundle: the loaded model, as `official_bert.load_pretrained` gives it.
+        source: the loaded model, as `official_bert.load_pretrained` gives it.
         options: how answers are computed.
 
     Attributes:
@@ -57,13 +80,14 @@ class AnswerModule(abc.ABC):
     fixed_size_logits: ClassVar[bool] = True
     ranked: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, bundle: Pretrained, options: AnswerOptions):
-        assert bundle.vocab is not None and bundle.tokenizer is not None
+    def __init__(self, source: AnswerSource, options: AnswerOptions):
+        assert source.vocab is not None and source.tokenizer is not None
         self._options = options
-        self._model: Any = bundle.model
-        self._encoder = bundle.encoder
-        self._vocab = bundle.vocab
-        self._tokenizer = bundle.tokenizer
+        self._model = source.model
+        self._encoder = source.encoder
+        self._vocab = source.vocab
+        self._tokenizer = source.tokenizer
+        self._labels = source.labels
 
     @classmethod
     def missing(cls, bundle: Pretrained) -> str:
@@ -118,6 +142,11 @@ class AnswerModule(abc.ABC):
         """
         del candidates
         return dict(answer)
+
+    @property
+    def model(self) -> Any:
+        """The model with its head; None where LiteRT has it."""
+        return self._model
 
     @property
     def vocab_asset(self) -> tf.saved_model.Asset:

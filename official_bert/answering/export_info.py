@@ -11,7 +11,8 @@ from typing import Any
 from official_bert.errors import InputError
 
 FILE_NAME = "export.json"
-ASSETS = "assets"
+# Where it stands in a SavedModel.
+SAVED_MODEL_FILE = f"assets/{FILE_NAME}"
 
 
 @dataclasses.dataclass
@@ -23,14 +24,15 @@ class ExportInfo:
         answers: the kinds of answer it gives, the one of `serving_default` first; each is the name
             of a signature.
         options: the fields of `AnswerOptions` that it was made with.
-        precision: float32 or bfloat16.
+        precision: float32, bfloat16 or int8.
         config_sha256: of the model's bert_config.json, as `BertConfig.to_json` writes it.
         vocab_sha256: of vocab.txt.
         metrics: the model's eval_results.json; empty where it was never evaluated.
         signatures: name -> {"inputs": {name: [dtype, shape]}, "outputs": the same}.
-        ops: the ops of the graph, and which package has them: {"tensorflow": […], …}.
-        least_tensorflow_serving: the least release of TensorFlow Serving that has these ops.
         versions: of the packages that wrote it.
+        per_token_outputs: of a LiteRT export: the outputs whose second axis counts tokens.
+        ops: of a SavedModel's graph, by the package that has them: {"tensorflow": […], …}.
+        least_tensorflow_serving: the least release of TensorFlow Serving that has these ops.
     """
 
     task: str
@@ -41,30 +43,28 @@ class ExportInfo:
     vocab_sha256: str
     metrics: dict[str, Any]
     signatures: dict[str, Any]
-    ops: dict[str, list[str]]
-    least_tensorflow_serving: str
     versions: dict[str, str]
+    per_token_outputs: list[str] = dataclasses.field(default_factory=list)
+    ops: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    least_tensorflow_serving: str = ""
 
-    def save(self, export_dir: str | os.PathLike[str]) -> None:
-        """Writes it among the assets of the SavedModel in `export_dir`."""
-        path = pathlib.Path(export_dir) / ASSETS / FILE_NAME
+    def save(self, path: pathlib.Path) -> None:
+        """Writes it to `path`."""
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(dataclasses.asdict(self), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, export_dir: str | os.PathLike[str]) -> ExportInfo:
-        """Reads it from the SavedModel in `export_dir`.
+    def load(cls, path: pathlib.Path) -> ExportInfo:
+        """Reads it from `path`.
 
         Raises:
             InputError: it is not there, or not of this project.
         """
-        path = pathlib.Path(export_dir) / ASSETS / FILE_NAME
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except OSError as error:
             raise InputError(
-                f"{path} cannot be read ({error.strerror}): {export_dir} is no export of this "
-                "project"
+                f"{path} cannot be read ({error.strerror}): that is no export of this project"
             ) from error
         except (ValueError, TypeError) as error:
             raise InputError(

@@ -10,7 +10,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from official_bert.answering.base import AnswerModule, AnswerOptions, Tensors, text_spec
+from official_bert.answering.base import (
+    AnswerModule,
+    AnswerOptions,
+    AnswerSource,
+    Tensors,
+    text_spec,
+)
 from official_bert.checkpoints.load import Pretrained
 from official_bert.errors import InputError
 from official_bert.text import BertTokenizer
@@ -34,8 +40,8 @@ class FillMask(AnswerModule):
     fixed_size_logits = False
     ranked = {"tokens": "probabilities", "token_ids": "probabilities"}
 
-    def __init__(self, bundle: Pretrained, options: AnswerOptions):
-        super().__init__(bundle, options)
+    def __init__(self, source: AnswerSource, options: AnswerOptions):
+        super().__init__(source, options)
         size = len(self._vocab)
         if options.candidates > size:
             raise InputError(f"top_k {options.candidates} is above the vocabulary's size {size}")

@@ -57,8 +57,6 @@ def open_model(
     Raises:
         InputError: no such model, it cannot give that answer, or an option is out of range.
     """
-    if not pathlib.Path(model_dir).is_dir():
-        raise InputError(f"model folder {model_dir} does not exist")
     bundle = load_pretrained(model_dir)
     if bundle.tokenizer is None:
         raise InputError(f"{model_dir} has no vocabulary: put its vocab.txt into the folder")

@@ -40,5 +40,5 @@ def test_what_a_model_cannot_do_is_told(model_dir, changes, message):
 
 
 def test_a_folder_that_is_not_there_is_told():
-    with pytest.raises(InputError, match="/no/such does not exist"):
+    with pytest.raises(InputError, match="no checkpoint at /no/such"):
         open_model("/no/such")

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from export import saving, verify
-from official_bert.answering.export_info import ExportInfo, newest_version
+from official_bert.answering.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
 from official_bert.answering.fill_mask import FillMask
 from official_bert.answering.rows import Answerer, answer_function
 from official_bert.errors import InputError
@@ -22,7 +22,7 @@ ANSWERS = ("fill_mask", "next_sentence", "embed")
 
 
 def test_it_carries_what_explains_it(exported):
-    info = ExportInfo.load(newest_version(exported))
+    info = ExportInfo.load(newest_version(exported) / SAVED_MODEL_FILE)
     assert info.task == "pretraining" and info.answers == list(ANSWERS)
     assert info.options["candidates"] == 3
     assert info.metrics == {"masked_lm_accuracy": 0.5}

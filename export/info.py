@@ -1,0 +1,68 @@
+"""What an export says about itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_text
+import tf_keras
+
+import official_bert
+from official_bert.answering.export_info import ExportInfo
+from official_bert.answering.opening import Answerable
+from official_bert.tasks.model_folder import ModelFolder
+
+
+def make_info(
+    opened: Answerable,
+    *,
+    answers: Sequence[str],
+    signatures: Mapping[str, Any],
+    precision: str,
+    **others: Any,
+) -> ExportInfo:
+    """The contents of export.json.
+
+    Args:
+        opened: the model that is exported.
+        answers: the kinds of answer, the usual one first.
+        signatures: concrete functions by name.
+        precision: of weights and products.
+        others: further fields of `ExportInfo`.
+    """
+    bundle = opened.bundle
+    return ExportInfo(
+        task=opened.task,
+        answers=list(answers),
+        options=dataclasses.asdict(opened.options),
+        precision=precision,
+        config_sha256=hashlib.sha256(bundle.config.to_json().encode()).hexdigest(),
+        vocab_sha256=bundle.vocab.sha256 if bundle.vocab else "",
+        metrics=ModelFolder(bundle.path).results() or {},
+        signatures={name: _shapes(function) for name, function in signatures.items()},
+        versions={
+            "official_bert": official_bert.__version__,
+            "tensorflow": tf.__version__,
+            "tensorflow_text": tensorflow_text.__version__,
+            "tf_keras": tf_keras.__version__,
+            "python": platform.python_version(),
+        },
+        **others,
+    )
+
+
+def _shapes(function: Any) -> dict[str, dict[str, Any]]:
+    """{"inputs": {"text": ["string", [None]]}, "outputs": {…}} of a concrete function."""
+
+    def described(specs: dict[str, Any]) -> dict[str, Any]:
+        return {name: [spec.dtype.name, spec.shape.as_list()] for name, spec in specs.items()}
+
+    return {
+        "inputs": described(function.structured_input_signature[1]),
+        "outputs": described(function.structured_outputs),
+    }
