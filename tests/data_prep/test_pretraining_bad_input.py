@@ -75,6 +75,19 @@ def test_create_pretraining_data(folder, tmp_path, case):
     assert [path.name for path in (folder / "done").iterdir()] == ["manifest.json"]
 
 
+def test_bytes_that_are_not_utf8_are_skipped_counted_and_told(folder, tmp_path):
+    (tmp_path / "latin.txt").write_bytes("a b é a\nü\nb a\n\nb b\na\n".encode("latin-1"))
+    done = _run(
+        "create_pretraining_data",
+        f"--input_file={tmp_path}/latin.txt",
+        f"--vocab_file={folder}/vocab.txt",
+        f"--output_dir={tmp_path}/data",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "skipped 2 bytes that are not UTF-8" in done.stdout
+    assert (tmp_path / "data" / "manifest.json").exists()
+
+
 def test_flags_that_must_be_given(folder):
     _is_one_line(_run("create_pretraining_data"), ["input_file"])
     _is_one_line(_run("build_vocab"), ["input_file"])
