@@ -82,7 +82,7 @@ def evaluate_v2(
         another threshold would give, with `best_exact_thresh` and `best_f1_thresh`.
     """
     questions = [question for question in golds if question in predictions]
-    odds = {question: 0.0 for question in predictions} if null_odds is None else null_odds
+    odds = dict.fromkeys(predictions, 0.0) if null_odds is None else null_odds
     has_answer = {question: bool(golds[question]) for question in questions}
     raw = {
         "exact": _raw_scores(questions, golds, predictions, exact_match),
