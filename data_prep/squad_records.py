@@ -119,7 +119,7 @@ class WindowMaker:
 
     def _place(self, row: Row, tokens: _Tokens) -> TokenSpan | None:
         """Where the first answer that is in the context stands; None for no answer."""
-        if not row["answers"]:
+        if not row["answers"] and (row["is_impossible"] or not self._for_training):
             return None
         for answer in row["answers"]:
             place = find_answer(row["context"], answer["text"], answer["answer_start"])
