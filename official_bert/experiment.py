@@ -44,10 +44,13 @@ class ModelConfig(hyperparams.Config):
         encoder: shape of an encoder that is trained from random weights.
         pretrained: a checkpoint to start from, in any layout that `load_pretrained` knows. It
             brings its own encoder config and vocabulary.
+        frozen_layers: keeps the embeddings and the first so many layers as they are; 0: the
+            embeddings alone; unset: everything is trained.
     """
 
     encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)
     pretrained: str = ""
+    frozen_layers: int | None = None
 
 
 @dataclasses.dataclass
@@ -59,12 +62,16 @@ class DataConfig(hyperparams.Config):
         train_split: the split to train on.
         eval_split: the split to evaluate on; no evaluation during training if the data lacks it.
         shuffle_buffer: records in memory among which the next one is drawn.
+        batching: "padded": batches as they are drawn; "bucketed": of records of like length, which
+            saves padding; "packed": several records in a row of max_seq_length; "": what suits the
+            task.
     """
 
     path: str = ""
     train_split: str = "train"
     eval_split: str = "dev"
     shuffle_buffer: int = 20_000
+    batching: str = ""
 
 
 @dataclasses.dataclass
@@ -79,6 +86,8 @@ class OptimizerConfig(hyperparams.Config):
         beta_1, beta_2, epsilon: of Adam.
         bias_correction: false gives the Adam of google-research/bert, which has none.
         max_grad_norm: the gradient is scaled down to this global norm; 0 leaves it as it is.
+        layer_decay: each layer learns at this share of the rate of the layer above it; the head at
+            the whole rate; 1: all alike.
     """
 
     learning_rate: float = 1e-4
@@ -90,6 +99,7 @@ class OptimizerConfig(hyperparams.Config):
     epsilon: float = 1e-6
     bias_correction: bool = True
     max_grad_norm: float = 1.0
+    layer_decay: float = 1.0
 
 
 @dataclasses.dataclass
@@ -108,6 +118,7 @@ class TrainConfig(hyperparams.Config):
         checkpoint_every_steps: between two checkpoints; 0: by time only.
         checkpoint_every_seconds: between two checkpoints; 0: by steps only.
         keep_checkpoints: how many of the newest checkpoints stay.
+        class_weights: of the loss, one for each label in id order; empty: all alike.
     """
 
     seed: int = 0
@@ -120,6 +131,7 @@ class TrainConfig(hyperparams.Config):
     checkpoint_every_steps: int = 1000
     checkpoint_every_seconds: float = 600.0
     keep_checkpoints: int = 3
+    class_weights: list[float] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -127,14 +139,19 @@ class EvaluationConfig(hyperparams.Config):
     """Evaluation while training and with --mode=eval.
 
     Attributes:
-        every_steps: between two evaluations; 0: only at the end.
+        every_steps: between two evaluations; 0: as `every_epochs` says.
+        every_epochs: the same in passes over the training split; 0: only at the end.
         batch_size: in examples.
         best_metric: the metric that decides which checkpoint stands in `best/`; "": the task's own.
+        patience: training ends after so many evaluations that were not better than the best; 0:
+            never.
     """
 
     every_steps: int = 0
+    every_epochs: float = 0.0
     batch_size: int = 64
     best_metric: str = ""
+    patience: int = 0
 
 
 @dataclasses.dataclass
@@ -177,7 +194,15 @@ class ExperimentConfig(hyperparams.Config):
 
 # Section and field -> (is the value good?, what it must be).
 _LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
+    "model.frozen_layers": (lambda v: v is None or v >= 0, "at least 0"),
     "data.shuffle_buffer": (lambda v: v >= 1, "at least 1"),
+    "data.batching": (
+        lambda v: v in ("", "padded", "bucketed", "packed"),
+        "padded, bucketed or packed",
+    ),
+    "optimizer.layer_decay": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
+    "train.class_weights": (lambda v: all(w >= 0 for w in v), "numbers of at least 0"),
+    "evaluation.patience": (lambda v: v >= 0, "at least 0"),
     "optimizer.learning_rate": (lambda v: v > 0, "above 0"),
     "optimizer.warmup_steps": (lambda v: v is None or v >= 0, "at least 0"),
     "optimizer.warmup_proportion": (lambda v: 0 <= v <= 1, "between 0 and 1"),
@@ -196,6 +221,7 @@ _LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
     "train.checkpoint_every_seconds": (lambda v: v >= 0, "at least 0"),
     "train.keep_checkpoints": (lambda v: v >= 1, "at least 1"),
     "evaluation.every_steps": (lambda v: v >= 0, "at least 0"),
+    "evaluation.every_epochs": (lambda v: v >= 0, "at least 0"),
     "evaluation.batch_size": (lambda v: v >= 1, "at least 1"),
     "runtime.strategy": (
         lambda v: v in ("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
@@ -231,6 +257,10 @@ def load_experiment(
                 f"cannot read the override {text!r}: write section.key=value"
             ) from error
         _override(experiment, values, source="--params_override")
+    if experiment.evaluation.patience and not (
+        experiment.evaluation.every_steps or experiment.evaluation.every_epochs
+    ):
+        raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
     for name, (good, requirement) in _LIMITS.items():
         section, field = name.split(".")
         value = getattr(getattr(experiment, section), field)
@@ -280,6 +310,11 @@ def _checked_value(hint: Any, value: Any, source: str, name: str) -> Any:
         if not isinstance(value, dict):
             raise InputError(f"{source}: {name} is a section of keys, not {value!r}")
         return _checked(typing.cast(type, wanted), value, source, prefix=f"{name}.")
+    if typing.get_origin(wanted) is list:
+        item = typing.get_args(wanted)[0]
+        if not isinstance(value, list | tuple):
+            raise InputError(f"{source}: {name} is {value!r}: it must be a list")
+        return [_checked_value(item, entry, source, name) for entry in value]
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):

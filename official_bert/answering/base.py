@@ -31,12 +31,15 @@ class AnswerOptions:
             pads to the longest row of the batch.
         candidates: how many of the best candidates are given where an answer is a choice.
         concat_last_four: whether embeddings have the mean of the last four layers, side by side.
+        task_options: what the model was prepared and trained with: the options of its prepared data
+            and its evaluation results; empty for a checkpoint from elsewhere.
     """
 
     max_seq_length: int
     pad_to: int | None = None
     candidates: int = 5
     concat_last_four: bool = False
+    task_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class AnswerSource(Protocol):

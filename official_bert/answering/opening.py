@@ -14,7 +14,7 @@ from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.precision import to_bfloat16
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.errors import InputError
-from official_bert.tasks.model_folder import CONFIG_NAME
+from official_bert.tasks.model_folder import CONFIG_NAME, ModelFolder
 
 # [CLS], [SEP], [SEP] and a token.
 _LEAST_LENGTH = 4
@@ -63,7 +63,8 @@ def open_model(
     if precision == "bfloat16":
         bundle = dataclasses.replace(bundle, model=to_bfloat16(bundle.model))
     length = _max_seq_length(bundle, max_seq_length, options.get("pad_to"))
-    chosen = AnswerOptions(max_seq_length=length, **options)
+    task_options = ModelFolder(model_dir).task_options()
+    chosen = AnswerOptions(max_seq_length=length, task_options=task_options, **options)
     known = answers_of_kind(bundle.kind)
     missing = {name: answer_class(name).missing(bundle) for name in known}
     for name in names:

@@ -13,6 +13,7 @@ _LIMIT_NAMES = {
     "S": "the maximal sequence length",
     "vocab_size": "the vocabulary's size",
     "type_vocab_size": "the number of segment types",
+    "num_labels": "the number of labels",
 }
 
 
@@ -48,7 +49,7 @@ def check_files(kind: str, paths: Sequence[str], sizes: Mapping[str, int]) -> No
 
 def _present(kind: str, example: tf.train.Example, place: str) -> dict[str, records.Feature]:
     try:
-        return records.present_features(kind, set(example.features.feature))
+        return records.features_of(kind, example)
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
 

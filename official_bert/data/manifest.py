@@ -101,6 +101,11 @@ def shard_name(split: str, index: int, count: int, *, compressed: bool = False) 
     return f"{split}-{index:05d}-of-{count:05d}.tfrecord" + (".gz" if compressed else "")
 
 
+def examples_name(split: str) -> str:
+    """`dev.examples.jsonl`: the raw rows of a split, for scores and predictions."""
+    return f"{split}.examples.jsonl"
+
+
 def sha256_of_file(path: str | os.PathLike[str]) -> str:
     """Hex sha256 of a file's bytes, read in blocks."""
     digest = hashlib.sha256()

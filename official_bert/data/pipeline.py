@@ -2,6 +2,7 @@
 
     training_batches    endless, shuffled anew each epoch; can start at any record
     evaluation_batches  once through, in the order of the files
+    epoch_records       one epoch's order, for `batching`
     make_parser         serialized records [B] -> the model's inputs, padded
 
 B batch, S sequence.
@@ -46,25 +47,51 @@ def training_batches(
     """
     first_epoch, offset = divmod(start_record, num_records)
 
-    def epoch_records(epoch: tf.Tensor) -> tf.data.Dataset:
-        # In this function's graph only: else the order would depend on the global seed as well.
-        tf.random.set_seed(1)
-        files = tf.random.experimental.stateless_shuffle(
-            tf.constant(paths), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
-        )
-        dataset = tf.data.Dataset.from_tensor_slices(files).flat_map(
-            lambda path: _read(path, with_places)
-        )
-        dataset = dataset.shuffle(
-            min(shuffle_buffer, num_records),
-            # Two epochs of one run, or one epoch of two runs, must not share their order.
-            seed=tf.constant(seed * 1_000_003, tf.int64) + epoch,
-            reshuffle_each_iteration=False,
+    def rest_of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
+        dataset = epoch_records(
+            paths,
+            epoch,
+            seed=seed,
+            shuffle_buffer=min(shuffle_buffer, num_records),
+            with_places=with_places,
         )
         return dataset.skip(tf.constant(offset, tf.int64) * tf.cast(epoch == first_epoch, tf.int64))
 
     epochs = tf.data.Dataset.range(first_epoch, tf.int64.max)
-    return epochs.flat_map(epoch_records).batch(batch_size, drop_remainder=True)
+    return epochs.flat_map(rest_of_epoch).batch(batch_size, drop_remainder=True)
+
+
+def epoch_records(
+    paths: Sequence[str],
+    epoch: tf.Tensor,
+    *,
+    seed: int,
+    shuffle_buffer: int,
+    with_places: bool = False,
+) -> tf.data.Dataset:
+    """The records of one epoch in its order; inside a function that `tf.data` calls.
+
+    Args:
+        paths: TFRecord files.
+        epoch: int64 scalar.
+        seed: of the order, together with the epoch.
+        shuffle_buffer: records among which the next one is drawn.
+        with_places: see `training_batches`.
+    """
+    # In this function's graph only: else the order would depend on the global seed as well.
+    tf.random.set_seed(1)
+    files = tf.random.experimental.stateless_shuffle(
+        tf.constant(paths), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
+    )
+    dataset = tf.data.Dataset.from_tensor_slices(files).flat_map(
+        lambda path: _read(path, with_places)
+    )
+    return dataset.shuffle(
+        shuffle_buffer,
+        # Two epochs of one run, or one epoch of two runs, must not share their order.
+        seed=tf.constant(seed * 1_000_003, tf.int64) + epoch,
+        reshuffle_each_iteration=False,
+    )
 
 
 def evaluation_batches(paths: Sequence[str], *, batch_size: int) -> tf.data.Dataset:
@@ -87,7 +114,7 @@ def present_features(kind: str, paths: Sequence[str]) -> dict[str, records.Featu
     for path in paths:
         for serialized in _read(tf.constant(path), with_place=False).take(1):
             example = tf.train.Example.FromString(serialized.numpy())
-            return records.present_features(kind, set(example.features.feature))
+            return records.features_of(kind, example)
     return records.present_features(kind, {f.name for f in records.features(kind)})
 
 

@@ -4,7 +4,7 @@ The names on disk follow google-research/bert and the Model Garden, so that file
 model's names differ (`input_ids` is `input_word_ids` to the model); `rename` changes them once.
 
 Lengths are named: S tokens of the record, P masked positions, N packed sequences, C choices,
-"1" one number, "C*S" tokens of all choices in a row. Records are stored without padding.
+"1" one number, L labels, "C*S" tokens of all choices in a row. Records are stored without padding.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Feature:
     Attributes:
         name: the name on disk.
         dtype: "int64" or "float32", as tf.train.Example stores it.
-        length: "S", "P", "N", "C*S" or "1".
+        length: "S", "P", "N", "L", "C*S" or "1".
         model_name: the name that the model (or the loss) knows it by.
         alias: a second name on disk under which other programs write the same thing.
         required: false for a feature that only some records of the kind have.
         below: the name of the size that its values, from 0, stay below: "vocab_size",
-            "type_vocab_size" or "S"; "" for values without a limit.
+            "type_vocab_size", "num_labels" or "S"; "" for values without a limit.
     """
 
     name: str
@@ -73,9 +73,10 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
         _optional("pack_ids", "S"),
         _optional("cls_positions", "N", below="S"),
     ),
+    # A class; or floats: the number of a regression, or 0 and 1 for each class of several.
     "sentence_prediction": (
         *_INPUTS,
-        _optional("label_ids", "1"),
+        _optional("label_ids", "1", below="num_labels"),
         _integers("example_id", "1"),
     ),
     "question_answering": (
@@ -109,31 +110,37 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
 }
 
 
-def features(kind: str, *, regression: bool = False) -> tuple[Feature, ...]:
-    """The features of a record kind; `regression` makes the label of a sentence a float.
+def features(kind: str, floats: Collection[str] = ()) -> tuple[Feature, ...]:
+    """The features of a record kind.
+
+    Args:
+        kind: a key of `RECORD_KINDS`.
+        floats: names of features that hold floats; the labels of sentences may.
 
     Raises:
         InputError: there is no such kind.
     """
     if kind not in RECORD_KINDS:
         raise InputError(f"record kind {kind!r} is not one of {sorted(RECORD_KINDS)}")
-    if not regression:
+    if "label_ids" not in floats or kind != "sentence_prediction":
         return RECORD_KINDS[kind]
     return tuple(
-        dataclasses.replace(feature, dtype="float32") if feature.name == "label_ids" else feature
+        dataclasses.replace(feature, dtype="float32", length="L", below="")
+        if feature.name == "label_ids"
+        else feature
         for feature in RECORD_KINDS[kind]
     )
 
 
 def present_features(
-    kind: str, names: Collection[str], *, regression: bool = False
+    kind: str, names: Collection[str], floats: Collection[str] = ()
 ) -> dict[str, Feature]:
     """Which features a record has, by their name on disk.
 
     Args:
         kind: a key of `RECORD_KINDS`.
         names: the names in a record, for example {"input_word_ids", "input_mask", …}.
-        regression: see `features`.
+        floats: those of them that hold floats.
 
     Returns:
         name on disk (the alias where the record has that one) -> feature. Names that the kind does
@@ -143,7 +150,7 @@ def present_features(
         InputError: a required feature is missing.
     """
     found = {}
-    for feature in features(kind, regression=regression):
+    for feature in features(kind, floats):
         if feature.name in names:
             found[feature.name] = feature
         elif feature.alias and feature.alias in names:
@@ -152,6 +159,13 @@ def present_features(
             either = f"{feature.name!r}" + (f" (or {feature.alias!r})" if feature.alias else "")
             raise InputError(f"a {kind} record lacks the feature {either}; it has {sorted(names)}")
     return found
+
+
+def features_of(kind: str, example: Any) -> dict[str, Feature]:
+    """`present_features` of a tf.train.Example."""
+    stored = example.features.feature
+    floats = {name for name in stored if stored[name].WhichOneof("kind") == "float_list"}
+    return present_features(kind, set(stored), floats)
 
 
 def parsing_spec(present: Mapping[str, Feature]) -> dict[str, Any]:

@@ -8,7 +8,16 @@ from typing import Any
 from official_bert.errors import InputError
 
 # Name in the config -> where its class is.
-_TASKS = {"pretraining": ("official_bert.tasks.pretraining", "PretrainingTask")}
+_TASKS = {
+    "pretraining": ("official_bert.tasks.pretraining", "PretrainingTask"),
+    "sentence_prediction": (
+        "official_bert.tasks.sentence_prediction",
+        "SentencePredictionTask",
+    ),
+    "question_answering": ("official_bert.tasks.question_answering", "QuestionAnsweringTask"),
+    "tagging": ("official_bert.tasks.tagging", "TaggingTask"),
+    "multiple_choice": ("official_bert.tasks.multiple_choice", "MultipleChoiceTask"),
+}
 
 
 def task_class(name: str) -> Any:

@@ -12,7 +12,7 @@ import yaml
 
 from official_bert.atomic import atomic_file
 from official_bert.config import BertConfig
-from official_bert.data.manifest import VOCAB_NAME, Manifest, sha256_of_file
+from official_bert.data.manifest import MANIFEST_NAME, VOCAB_NAME, Manifest, sha256_of_file
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
 
@@ -22,6 +22,8 @@ TOKENIZER_CONFIG_NAME = "tokenizer_config.json"
 LABELS_NAME = "labels.txt"
 RESULTS_NAME = "eval_results.json"
 NONFINITE_NAME = "nonfinite.json"
+# The manifest of the data that the model was trained on: its labels and options.
+PREPARED_DATA_NAME = "prepared_data.json"
 
 # What may change between two starts of the same run: it does not touch the weights.
 _FREE = {
@@ -60,8 +62,12 @@ class ModelFolder:
         if (self.path / CONFIG_NAME).exists():
             self._check_same_run(experiment.as_dict())
             self._check_vocabulary(manifest, data_dir)
-        for name in (VOCAB_NAME, TOKENIZER_CONFIG_NAME):
-            shutil.copyfile(data_dir / name, self.path / name)
+        for name, copy in (
+            (VOCAB_NAME, VOCAB_NAME),
+            (TOKENIZER_CONFIG_NAME, TOKENIZER_CONFIG_NAME),
+            (MANIFEST_NAME, PREPARED_DATA_NAME),
+        ):
+            shutil.copyfile(data_dir / name, self.path / copy)
         with atomic_file(self.path / BERT_CONFIG_NAME) as file:
             file.write(encoder_config.to_json())
         if manifest.labels:
@@ -78,6 +84,14 @@ class ModelFolder:
         if not (self.path / CONFIG_NAME).exists():
             raise InputError(f"{self.path} has no {CONFIG_NAME}: it is not a model folder")
         return load_experiment([self.path / CONFIG_NAME])
+
+    def task_options(self) -> dict[str, Any]:
+        """Options of the data that the model was trained on, and its results; {} without them."""
+        path = self.path / PREPARED_DATA_NAME
+        if not path.exists():
+            return {}
+        prepared = json.loads(path.read_text(encoding="utf-8"))
+        return {**prepared["options"], **(self.results() or {})}
 
     def results(self) -> dict[str, Any] | None:
         """What `eval_results.json` says; None where it is not there."""

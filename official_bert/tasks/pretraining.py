@@ -16,8 +16,11 @@ from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data import dynamic_masking, pipeline
 from official_bert.data.manifest import Manifest
+from official_bert.experiment import ExperimentConfig
 from official_bert.models.pretrainer import BertPretrainer
+from official_bert.tasks.examples import Examples
 from official_bert.text.vocab import Vocab
+from official_bert.training.evaluator import Collected
 
 Tensors = Mapping[str, tf.Tensor]
 
@@ -31,9 +34,11 @@ class PretrainingTask:
     Args:
         manifest: of the prepared data.
         vocab: of the prepared data.
+        experiment: the run; pretraining has no settings of its own in it.
     """
 
     record_kind = "pretraining"
+    batching = "padded"
     best_metric = "masked_lm_loss"
     best_is_lower = True
     model_inputs = (
@@ -46,7 +51,8 @@ class PretrainingTask:
         "cls_positions",
     )
 
-    def __init__(self, manifest: Manifest, vocab: Vocab):
+    def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
+        del experiment
         self._manifest, self._vocab = manifest, vocab
         self._masks = manifest.options["masks"]
         self._has_pairs = manifest.options["objective"] == "bert"
@@ -111,8 +117,14 @@ class PretrainingTask:
             sums |= {"next_sentence_loss": loss, "next_sentence_accuracy": hits}
         return sums
 
-    def results(self, values: Mapping[str, float]) -> dict[str, float]:
+    def collect(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
+        return {}
+
+    def results(
+        self, values: Mapping[str, float], collected: Collected, examples: Examples
+    ) -> dict[str, float]:
         """The metrics as they are reported: with the loss as a sum, and the perplexity."""
+        del collected, examples
         return {
             "loss": sum(values[name] for name in self.losses),
             **values,

@@ -6,17 +6,20 @@ import contextlib
 import os
 import pathlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.config import BertConfig
-from official_bert.data import diagnosis, pipeline
+from official_bert.data import batching, diagnosis, pipeline
 from official_bert.data.manifest import VOCAB_NAME, Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.tasks import task_class
+from official_bert.tasks.examples import examples_of
+from official_bert.tasks.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.tasks.model_folder import ModelFolder
 from official_bert.text.vocab import Vocab
 from official_bert.training import loop
@@ -53,13 +56,14 @@ class Run:
                 f"{self._data_dir} holds {self._manifest.task} records; the task "
                 f"{experiment.task} reads {task.record_kind} records"
             )
-        self._task = task(self._manifest, self._load_vocab())
+        self._task = task(self._manifest, self._load_vocab(), experiment)
         runtime = experiment.runtime
         set_runtime(
             seed=experiment.train.seed,
             precision=runtime.precision,
             deterministic=runtime.deterministic,
         )
+        self._batching = experiment.data.batching or task.batching
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
         self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
@@ -124,7 +128,8 @@ class Run:
             evaluate=self._make_evaluation(training_model.model) if evaluated else None,
             best=best,
             log_every_steps=config.log_every_steps,
-            evaluate_every_steps=self._experiment.evaluation.every_steps,
+            evaluate_every_steps=self._steps_between_evaluations(),
+            patience=self._experiment.evaluation.patience if evaluated else 0,
             skip_nonfinite=skip_nonfinite,
         )
         with self._bad_records_named(paths):
@@ -147,6 +152,37 @@ class Run:
         Raises:
             InputError: the folder has no model, or a record cannot be used.
         """
+        model, step = self._restored()
+        with self._bad_records_named(self._paths(self._experiment.data.eval_split)):
+            metrics = self._make_evaluation(model)()
+        return self._write_results(step, metrics, step)
+
+    def predict(self, split: str, output_dir: str) -> list[pathlib.Path]:
+        """Writes the task's prediction files for a split of the prepared data, labelled or not.
+
+        Args:
+            split: the split.
+            output_dir: a folder; made if it is not there.
+
+        Returns:
+            the files.
+
+        Raises:
+            InputError: the folder has no model, the task writes no predictions, or a record cannot
+                be used.
+        """
+        if not hasattr(self._task, "write_predictions"):
+            raise InputError(f"the task {self._experiment.task} writes no prediction files")
+        model, _ = self._restored()
+        paths = self._paths(split)
+        with self._bad_records_named(paths):
+            _, collected = self._evaluator(model, paths, with_losses=False)()
+        folder = pathlib.Path(output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        return self._task.write_predictions(collected, examples_of(self._data_dir, split), folder)
+
+    def _restored(self) -> tuple[tf.Module, int]:
+        """The best model of the folder, or its newest one, and its step."""
         with self._strategy.scope():
             training_model = self._make_training_model(total_steps=1)
         best = BestModel(self._folder.path, training_model.model, metric="", lower=True)
@@ -160,9 +196,7 @@ class Run:
             ).restore()
         if not step:
             raise InputError(f"{self._folder.path} has no trained model: train it first")
-        with self._bad_records_named(self._paths(self._experiment.data.eval_split)):
-            metrics = self._make_evaluation(training_model.model)()
-        return self._write_results(step, metrics, step)
+        return training_model.model, step
 
     def _load_vocab(self) -> Vocab:
         vocab = Vocab.from_file(self._data_dir / VOCAB_NAME)
@@ -208,8 +242,11 @@ class Run:
 
     def _make_training_model(self, total_steps: int) -> TrainingModel:
         experiment = self._experiment
+        model = self._task.make_model(self._encoder_config, self._pretrained)
+        if experiment.model.frozen_layers is not None:
+            freeze_layers(model.encoder, experiment.model.frozen_layers)
         training_model = TrainingModel(
-            self._task.make_model(self._encoder_config, self._pretrained),
+            model,
             self._task,
             seed=experiment.train.seed,
             accumulate_steps=experiment.train.accumulate_steps,
@@ -234,6 +271,9 @@ class Run:
             jit_compile=experiment.runtime.jit_compile,
         )
         training_model.optimizer.build(training_model.trainable_variables)
+        if optimizer.layer_decay < 1.0:
+            shares = layer_rate_shares(model.encoder, optimizer.layer_decay)
+            training_model.optimizer.set_rate_shares(shares)
         return training_model
 
     def _total_steps(self) -> int:
@@ -241,6 +281,13 @@ class Run:
         if config.steps is not None:
             return config.steps
         return max(1, round(self._num_records() * config.epochs / config.batch_size))
+
+    def _steps_between_evaluations(self) -> int:
+        config = self._experiment.evaluation
+        if config.every_steps or not config.every_epochs:
+            return config.every_steps
+        records = self._num_records() * config.every_epochs
+        return max(1, round(records / self._experiment.train.batch_size))
 
     def _num_records(self) -> int:
         split = self._experiment.data.train_split
@@ -291,23 +338,34 @@ class Run:
         self, paths: list[str], start_step: int, *, with_places: bool = False
     ) -> tf.data.Dataset:
         config = self._experiment.train
+        settings: dict[str, Any] = {
+            "num_records": self._num_records(),
+            "batch_size": config.batch_size,
+            "seed": config.seed,
+            "shuffle_buffer": self._experiment.data.shuffle_buffer,
+            "with_places": with_places,
+        }
+        # With less than a batch in an epoch there is nothing to sort.
+        if self._batching == "bucketed" and self._num_records() >= config.batch_size:
+            return batching.bucketed_training_batches(paths, start_batch=start_step, **settings)
         return pipeline.training_batches(
-            paths,
-            num_records=self._num_records(),
-            batch_size=config.batch_size,
-            seed=config.seed,
-            shuffle_buffer=self._experiment.data.shuffle_buffer,
-            start_record=start_step * config.batch_size,
-            with_places=with_places,
+            paths, start_record=start_step * config.batch_size, **settings
         )
 
-    def _make_evaluation(self, model: tf.Module) -> Callable[[], dict[str, float]]:
-        paths = self._paths(self._experiment.data.eval_split)
+    def _evaluator(self, model: tf.Module, paths: list[str], *, with_losses: bool) -> Evaluator:
         batch_size = self._experiment.evaluation.batch_size
-        serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
+        if self._batching == "bucketed":
+            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
+        else:
+            serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
         dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
-        evaluator = Evaluator(model, self._task, dataset, self._strategy)
-        return lambda: self._task.results(evaluator())
+        return Evaluator(model, self._task, dataset, self._strategy, with_losses=with_losses)
+
+    def _make_evaluation(self, model: tf.Module) -> Callable[[], dict[str, float]]:
+        split = self._experiment.data.eval_split
+        evaluator = self._evaluator(model, self._paths(split), with_losses=True)
+        examples = examples_of(self._data_dir, split)
+        return lambda: self._task.results(*evaluator(), examples)
 
     @contextlib.contextmanager
     def _bad_records_named(self, paths: list[str]) -> Iterator[None]:

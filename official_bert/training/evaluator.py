@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import collections
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from official_bert.training.step import Objective, Tensors, select_inputs
 
+# One record: name -> what `Objective.collect` gave for it.
+Collected = list[dict[str, np.ndarray]]
+
 
 class Evaluator:
-    """Runs a model over a data set and adds up the objective's sums.
+    """Runs a model over a data set, adds up the objective's sums and collects what it asks for.
 
     The graph is made once and serves every call.
 
@@ -20,6 +25,7 @@ class Evaluator:
         objective: see `Objective`.
         dataset: batches, each element a dict of tensors; the last one may be smaller.
         strategy: where the model's variables are.
+        with_losses: false for data without labels: no sums.
     """
 
     def __init__(
@@ -28,32 +34,45 @@ class Evaluator:
         objective: Objective,
         dataset: tf.data.Dataset,
         strategy: tf.distribute.Strategy,
+        *,
+        with_losses: bool = True,
     ):
         self._dataset = strategy.experimental_distribute_dataset(dataset)
 
-        def step(batch: Tensors) -> list[dict[str, tf.Tensor]]:
+        def step(batch: Tensors) -> Any:
             outputs = model(select_inputs(objective, batch), training=False)
-            return tf.distribute.get_replica_context().all_reduce(
-                "sum", [objective.sums(outputs, batch), objective.weights(batch)]
-            )
+            collected = objective.collect(outputs, batch)
+            if not with_losses:
+                return [{}, {}], collected
+            sums = [objective.sums(outputs, batch), objective.weights(batch)]
+            return tf.distribute.get_replica_context().all_reduce("sum", sums), collected
 
         @tf.function(reduce_retracing=True, autograph=False)
-        def run(batch: Tensors) -> list[dict[str, tf.Tensor]]:
+        def run(batch: Tensors) -> Any:
+            sums, collected = strategy.run(step, args=(batch,))
             # The same on all replicas.
-            return tf.nest.map_structure(
-                lambda value: strategy.experimental_local_results(value)[0],
-                strategy.run(step, args=(batch,)),
+            sums = tf.nest.map_structure(
+                lambda value: strategy.experimental_local_results(value)[0], sums
             )
+            return sums, {name: strategy.gather(rows, axis=0) for name, rows in collected.items()}
 
         self._run = run
 
-    def __call__(self) -> dict[str, float]:
-        """Name -> sum / weight over the data set."""
+    def __call__(self) -> tuple[dict[str, float], Collected]:
+        """Runs over the data set.
+
+        Returns:
+            name -> sum / weight; and the records, in no particular order.
+        """
         sums: dict[str, float] = collections.defaultdict(float)
         weights: dict[str, float] = collections.defaultdict(float)
+        records: Collected = []
         for batch in self._dataset:
-            batch_sums, batch_weights = self._run(batch)
+            (batch_sums, batch_weights), collected = self._run(batch)
             for name in batch_sums:
                 sums[name] += float(batch_sums[name])
                 weights[name] += float(batch_weights[name])
-        return {name: sums[name] / weights[name] if weights[name] else 0.0 for name in sums}
+            rows = zip(*(tensor.numpy() for tensor in collected.values()), strict=True)
+            records.extend(dict(zip(collected, row, strict=True)) for row in rows)
+        values = {name: sums[name] / weights[name] if weights[name] else 0.0 for name in sums}
+        return values, records

@@ -53,6 +53,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         best: keeps the best weights; needs `evaluate`.
         log_every_steps: between two reports.
         evaluate_every_steps: between two evaluations; 0: only at the end.
+        patience: training ends after so many evaluations that were not better; 0: never.
         skip_nonfinite: go on after a step that was not finite (it changes nothing) instead of
             stopping.
     """
@@ -70,6 +71,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         best: BestModel,
         log_every_steps: int,
         evaluate_every_steps: int,
+        patience: int,
         skip_nonfinite: bool,
     ):
         super().__init__()
@@ -80,6 +82,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._best = best
         self._log_every_steps = log_every_steps
         self._evaluate_every_steps = evaluate_every_steps
+        self._patience = patience
         self._skip_nonfinite = skip_nonfinite
         self._window: list[dict[str, Any]] = []
         self._signal: int | None = None
@@ -99,7 +102,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             NonFiniteLossError: see there; the run stands at its last checkpoint.
         """
         self._start = self._done = start_step
-        if start_step < total_steps:
+        if start_step < total_steps and not self._patience_is_over():
             with self._signals_noted():
                 self._training_model.fit(
                     dataset,
@@ -111,7 +114,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             self._save(self._checkpoints.save)
         if self._signal is not None and self._done < total_steps:
             raise Interrupted(self._signal)
-        if self._evaluate is not None and self._evaluated_step < total_steps:
+        if self._evaluate is not None and self._evaluated_step < self._done:
             self._run_evaluation()
         self._log.picture()
 
@@ -122,9 +125,18 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             self._report()
         if self._evaluate is not None and _passed(before, self._done, self._evaluate_every_steps):
             self._run_evaluation()
+            if self._patience_is_over():
+                logging.info("step %d: no better for %d evaluations", self._done, self._patience)
+                self.model.stop_training = True
         self._save(self._checkpoints.save_if_due)
         if self._signal is not None:
             self.model.stop_training = True
+
+    def _patience_is_over(self) -> bool:
+        best = self._best.score() if self._patience else None
+        if best is None:
+            return False
+        return (self._done - best["step"]) // self._evaluate_every_steps >= self._patience
 
     def _report(self) -> None:
         self._check_finite()

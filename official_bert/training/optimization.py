@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -26,10 +27,26 @@ class AdamW(tf_keras.optimizers.AdamW):
     def __init__(self, *args: Any, bias_correction: bool = True, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._bias_correction = bias_correction
+        self._rate_shares: dict[str, float] = {}
+
+    def set_rate_shares(self, shares: Iterable[tuple[tf.Variable, float]]) -> None:
+        """Lets variables learn, and decay, at a share of the learning rate; others at all of it.
+
+        Args:
+            shares: variable, share; before the first step.
+        """
+        self._rate_shares = {self._var_key(variable): share for variable, share in shares}
+
+    def _apply_weight_decay(self, variables: Any) -> None:
+        """Nothing: `update_step` does it, variable by variable."""
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
-        slot = self._index_dict[self._var_key(variable)]
+        key = self._var_key(variable)
+        slot = self._index_dict[key]
         dtype = variable.dtype
+        rate = tf.cast(self.learning_rate, dtype) * self._rate_shares.get(key, 1.0)
+        if self.weight_decay and self._use_weight_decay(variable):
+            variable.assign_sub(variable * tf.cast(self.weight_decay, dtype) * rate)
         beta_1, beta_2 = (tf.constant(b, dtype) for b in (self.beta_1, self.beta_2))
         step = tf.cast(self.iterations + 1, dtype)
         zero = tf.zeros((), dtype)
@@ -40,7 +57,7 @@ class AdamW(tf_keras.optimizers.AdamW):
             # The kernel divides by 1 - beta^t: powers of 0 mean no correction.
             beta1_power=tf.pow(beta_1, step) if self._bias_correction else zero,
             beta2_power=tf.pow(beta_2, step) if self._bias_correction else zero,
-            lr=tf.cast(self.learning_rate, dtype),
+            lr=rate,
             beta1=beta_1,
             beta2=beta_2,
             epsilon=tf.constant(self.epsilon, dtype),

@@ -30,6 +30,9 @@ class Objective(Protocol):
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
         """Float32 scalars."""
 
+    def collect(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
+        """Tensors [B, …] that metrics or predictions need of each record; {} for none."""
+
 
 class TrainingModel(tf_keras.Model):
     """A model with the training step of all tasks, for `compile(optimizer)` and `fit`.

@@ -49,7 +49,7 @@ def test_a_missing_feature_is_named():
 
 
 def test_regression_labels_are_floats():
-    by_name = {f.name: f for f in records.features("sentence_prediction", regression=True)}
+    by_name = {f.name: f for f in records.features("sentence_prediction", floats={"label_ids"})}
     assert by_name["label_ids"].dtype == "float32"
     serialized = tf.train.Example()
     serialized.features.feature["label_ids"].float_list.value.append(2.5)

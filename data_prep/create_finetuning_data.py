@@ -1,0 +1,144 @@
+"""Makes fine-tuning data: sentence prediction, question answering, tagging, multiple choice.
+
+    python -m data_prep.create_finetuning_data --task=cola --data_dir=glue/CoLA \\
+        --vocab_file=vocab.txt --output_dir=data/cola
+    python -m data_prep.create_finetuning_data --task=csv --train_file=train.csv \\
+        --dev_file=dev.csv --text_columns=review --label_column=stars --vocab_file=vocab.txt \\
+        --output_dir=data/reviews
+
+Output: a folder with TFRecords of each split, the raw rows, vocab.txt, tokenizer_config.json and
+manifest.json. The tokenizer's settings are read from a tokenizer_config.json beside the vocabulary.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+from absl import flags
+
+from official_bert import cli
+from official_bert.errors import InputError
+
+_TASK = flags.DEFINE_string(
+    "task",
+    None,
+    "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, ax, xnli, csv (a table of your own), "
+    "squad_v1, squad_v2, triviaqa, conll, swag or choices.",
+    required=True,
+)
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "The folder with the files as published.")
+_FILES = {
+    split: flags.DEFINE_string(f"{split}_file", None, f"The {split} file, in place of --data_dir.")
+    for split in ("train", "dev", "test")
+}
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The folder to make.", required=True)
+_VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocabulary.", required=True)
+_DO_LOWER_CASE = flags.DEFINE_bool(
+    "do_lower_case",
+    None,
+    "Lower-case the text and strip accents; without it, what tokenizer_config.json beside the "
+    "vocabulary says, or true.",
+)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length",
+    None,
+    "Longest record in tokens, [CLS] and [SEP] counted; default: 384 for questions, else 128.",
+)
+_SEED = flags.DEFINE_integer("seed", 12345, "Seed of every random choice.")
+_NUM_SHARDS = flags.DEFINE_integer("num_shards", 1, "Files for each split.", 1)
+_OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace the folder if it is there.")
+
+# Flags of single tasks; they reach the data sets by name.
+_TASK_FLAGS = [
+    flags.DEFINE_list("text_columns", [], "csv: the columns with the text, one or two."),
+    flags.DEFINE_string("label_column", "label", "csv: the column with the label."),
+    flags.DEFINE_enum(
+        "problem",
+        "classification",
+        ["classification", "multi_label", "regression"],
+        "csv: one class a row; any number of classes, with | between; or a number.",
+    ),
+    flags.DEFINE_string("language", "en", "xnli: the language of the rows."),
+    flags.DEFINE_bool("skip_bad_rows", False, "Leave bad rows out and list them in manifest.json."),
+    flags.DEFINE_integer("doc_stride", 128, "Questions: tokens between starts of two windows."),
+    flags.DEFINE_integer("max_query_length", 64, "Questions: longer ones are cut, in tokens."),
+    flags.DEFINE_bool(
+        "version_2_with_negative", None, "Questions: some have no answer; default: by --task."
+    ),
+    flags.DEFINE_bool(
+        "document_context", False, "conll: neighbouring sentences as context of each one."
+    ),
+]
+_QUESTION_TASKS = ("squad_v1", "squad_v2", "triviaqa")
+
+
+def main() -> None:
+    vocab_path = pathlib.Path(_VOCAB_FILE.value)
+    if not vocab_path.is_file():
+        raise InputError(f"--vocab_file={vocab_path}: there is no such file")
+    files = {split: pathlib.Path(flag.value) for split, flag in _FILES.items() if flag.value}
+    for path in files.values():
+        if not path.is_file():
+            raise InputError(f"{path}: there is no such file")
+    if files and _DATA_DIR.value:
+        raise InputError("give --data_dir or single files, not both")
+    if _DATA_DIR.value and not pathlib.Path(_DATA_DIR.value).is_dir():
+        raise InputError(f"--data_dir={_DATA_DIR.value}: there is no such folder")
+
+    from official_bert.atomic import check_free
+
+    check_free(pathlib.Path(_OUTPUT_DIR.value), overwrite=_OVERWRITE.value)
+
+    from data_prep.datasets import make_data_set
+    from data_prep.finetuning_folder import write_folder
+    from data_prep.finetuning_settings import Settings
+    from official_bert.text import tokenizer_config
+    from official_bert.text.tokenizer import BertTokenizer
+    from official_bert.text.vocab import Vocab
+
+    vocab, config = Vocab.from_file(vocab_path), tokenizer_config.TokenizerConfig()
+    beside = vocab_path.parent / tokenizer_config.FILE_NAME
+    if beside.exists() and vocab_path.name == tokenizer_config.VOCAB_FILE_NAME:
+        vocab, config = tokenizer_config.load(vocab_path.parent)
+    settings_of_tokenizer = config.settings()
+    if _DO_LOWER_CASE.value is not None:
+        settings_of_tokenizer["lower_case"] = _DO_LOWER_CASE.value
+    default_length = 384 if _TASK.value in _QUESTION_TASKS else 128
+    max_seq_length = default_length if _MAX_SEQ_LENGTH.value is None else _MAX_SEQ_LENGTH.value
+    if max_seq_length < 5:
+        raise InputError(f"--max_seq_length={max_seq_length}: at least 5, for two texts")
+    settings_of_tokenizer["model_max_length"] = max_seq_length
+    settings = Settings(
+        task=_TASK.value,
+        data_dir=pathlib.Path(_DATA_DIR.value) if _DATA_DIR.value else None,
+        files=files,
+        tokenizer=BertTokenizer(vocab, **settings_of_tokenizer),
+        vocab=vocab,
+        max_seq_length=max_seq_length,
+        seed=_SEED.value,
+        flags={flag.name: flag.value for flag in _TASK_FLAGS},
+    )
+    manifest = write_folder(
+        make_data_set(settings),
+        settings,
+        _OUTPUT_DIR.value,
+        num_shards=_NUM_SHARDS.value,
+        overwrite=_OVERWRITE.value,
+    )
+    for split, counts in manifest.splits.items():
+        mean = counts["num_tokens"] / counts["num_records"]
+        print(
+            f"{split}: {counts['num_examples']:,} examples, {counts['num_records']:,} records, "
+            f"{mean:.1f} tokens on average, {counts['longest_record']} at most",
+            file=sys.stderr,
+        )
+    for name, value in manifest.statistics.items():
+        if value:
+            shown = f"{len(value)} (listed in manifest.json)" if isinstance(value, list) else value
+            print(f"{name.replace('_', ' ')}: {shown}", file=sys.stderr)
+    print(_OUTPUT_DIR.value)
+
+
+if __name__ == "__main__":
+    cli.run(main)

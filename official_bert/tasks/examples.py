@@ -1,0 +1,35 @@
+"""The raw rows of a split, which data_prep keeps beside the records."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from official_bert.data.manifest import examples_name
+from official_bert.errors import InputError
+
+Examples = Callable[[], Iterator[dict[str, Any]]]
+
+
+def examples_of(folder: pathlib.Path, split: str) -> Examples:
+    """A function that reads `<split>.examples.jsonl` of prepared data, row by row.
+
+    The function raises InputError where the file is missing or not JSON.
+    """
+    path = folder / examples_name(split)
+
+    def read() -> Iterator[dict[str, Any]]:
+        number = 0
+        try:
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    number += 1
+                    yield json.loads(line)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: not JSON: {error}") from error
+
+    return read

@@ -1,0 +1,165 @@
+"""A class, several, or a number for a text or a pair of texts (Devlin et al. 2019, section 4.1).
+
+B batch, C classes.
+"""
+
+from __future__ import annotations
+
+import csv
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints.load import Pretrained
+from official_bert.config import BertConfig
+from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
+from official_bert.evaluation import glue
+from official_bert.experiment import ExperimentConfig
+from official_bert.models.classifier import BertClassifier
+from official_bert.tasks.examples import Examples
+from official_bert.text.vocab import Vocab
+from official_bert.training.evaluator import Collected
+
+Tensors = Mapping[str, tf.Tensor]
+PREDICTIONS_NAME = "predictions.tsv"
+CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi_label", "regression"
+
+
+class SentencePredictionTask:
+    """Loss, metrics and predictions; an `Objective` of the training step.
+
+    Args:
+        manifest: of the prepared data.
+        vocab: of the prepared data.
+        experiment: the run.
+
+    Raises:
+        InputError: the class weights do not fit the labels.
+    """
+
+    record_kind = "sentence_prediction"
+    batching = "bucketed"
+    best_is_lower = False
+    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
+    losses = ("loss",)
+
+    def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
+        self._problem = manifest.options["problem"]
+        self._labels = manifest.labels
+        self._max_seq_length = manifest.max_seq_length
+        self.best_metric = glue.main_metric(manifest.dataset, self._problem)
+        self._class_weights = self._checked(experiment.train.class_weights)
+
+    @property
+    def _num_outputs(self) -> int:
+        return max(1, len(self._labels))
+
+    def sizes(self, config: BertConfig) -> dict[str, int]:
+        """The largest lengths and values of these records, for the parser."""
+        return {
+            "S": self._max_seq_length,
+            "L": self._num_outputs,
+            "num_labels": self._num_outputs,
+            "vocab_size": config.vocab_size,
+            "type_vocab_size": config.type_vocab_size,
+        }
+
+    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
+        return lambda batch, numbers: batch
+
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """The model to train: a new head, unless the checkpoint has one of the same labels."""
+        if pretrained is None:
+            return BertClassifier(config, self._num_outputs)
+        if isinstance(pretrained.model, BertClassifier) and list(pretrained.labels) == self._labels:
+            return pretrained.model
+        return BertClassifier(pretrained.encoder, self._num_outputs)
+
+    def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        weights = self._row_weights(batch["label_ids"])
+        return {"loss": tf.reduce_sum(weights)}
+
+    def sums(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        labels = batch["label_ids"]  # [B, 1], or [B, C] for several labels
+        if self._problem == REGRESSION:
+            # [B, 1] against [B, 1]; against [B] the difference would be [B, B].
+            losses = tf.reduce_sum(tf.square(outputs - labels), axis=-1)
+        elif self._problem == MULTI_LABEL:
+            losses = tf.reduce_mean(
+                tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=outputs)
+                * self._class_weights,
+                axis=-1,
+            )
+        else:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[:, 0], outputs)
+        return {"loss": tf.reduce_sum(losses * self._row_weights(labels))}
+
+    def collect(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        collected = {"example_id": batch["example_id"][:, 0], "logits": outputs}
+        if "label_ids" in batch:
+            collected["label_ids"] = batch["label_ids"]
+        return collected
+
+    def results(
+        self, values: Mapping[str, float], collected: Collected, examples: Examples
+    ) -> dict[str, float]:
+        """The official metrics of the data set, and the loss."""
+        del examples
+        logits = np.stack([record["logits"] for record in collected])
+        labels = np.stack([record["label_ids"] for record in collected])
+        return {**values, **glue.metrics(self._problem, logits, labels)}
+
+    def baselines(
+        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
+    ) -> dict[str, float]:
+        return {}
+
+    def write_predictions(
+        self, collected: Collected, examples: Examples, output_dir: pathlib.Path
+    ) -> list[pathlib.Path]:
+        """`predictions.tsv`: a row an example, in the order of the file.
+
+        Columns: id, the predicted label (labels with | between; a number), and the probability of
+        each label.
+        """
+        in_order = sorted(collected, key=lambda record: record["example_id"])
+        path = output_dir / PREDICTIONS_NAME
+        names = [f"probability_{label}" for label in self._labels]
+        with atomic_file(path) as file:
+            writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+            writer.writerow(["id", "prediction", *names])
+            for example, record in zip(examples(), in_order, strict=True):
+                prediction, probabilities = self._predicted(record["logits"])
+                writer.writerow([example["id"], prediction, *probabilities])
+        return [path]
+
+    def _predicted(self, logits: np.ndarray) -> tuple[str, list[str]]:
+        if self._problem == REGRESSION:
+            return f"{logits[0]:.6g}", []
+        probabilities = glue.probabilities(self._problem, logits[np.newaxis])[0]
+        shown = [f"{value:.6f}" for value in probabilities]
+        if self._problem == MULTI_LABEL:
+            chosen = [self._labels[i] for i in np.flatnonzero(probabilities > 0.5)]
+            return "|".join(chosen), shown
+        return self._labels[int(np.argmax(logits))], shown
+
+    def _row_weights(self, labels: tf.Tensor) -> tf.Tensor:
+        """float32 [B]."""
+        if self._problem != CLASSIFICATION:
+            return tf.ones_like(labels[:, 0], tf.float32)
+        return tf.gather(tf.constant(self._class_weights, tf.float32), labels[:, 0])
+
+    def _checked(self, class_weights: list[float]) -> list[float]:
+        if not class_weights:
+            return [1.0] * self._num_outputs
+        if self._problem == REGRESSION or len(class_weights) != len(self._labels):
+            raise InputError(
+                f"train.class_weights has {len(class_weights)} numbers; the data has "
+                f"{len(self._labels)} labels: {', '.join(self._labels)}"
+            )
+        return class_weights
