@@ -1,0 +1,110 @@
+"""Hidden states of a model for lines of text, as vectors of pieces, words or whole lines.
+
+  python -m official_bert.extract_features --model_dir=MODEL --input_file=text.txt \\
+      --output_file=features.jsonl --layers=-1,-2,-3,-4
+  python -m official_bert.extract_features --model_dir=MODEL --input_file=text.txt \\
+      --output_file=features.npz --output_format=npz --layers=concat_last_four --vectors=words,mean
+
+A line is a text, or two with ||| between them: `A ||| B`. Lines of any length are read in windows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from absl import flags
+
+from official_bert import cli
+from official_bert.errors import InputError
+
+_MODEL_DIR = flags.DEFINE_string(
+    "model_dir", None, "Model folder, or another checkpoint.", required=True
+)
+_INPUT_FILE = flags.DEFINE_string("input_file", None, "Text, a row a line.", required=True)
+_OUTPUT_FILE = flags.DEFINE_string("output_file", None, "Where to write.", required=True)
+_OUTPUT_FORMAT = flags.DEFINE_enum(
+    "output_format", "jsonl", ["jsonl", "npz", "tfrecord"], "jsonl is google-research/bert's form."
+)
+_LAYERS = flags.DEFINE_list(
+    "layers",
+    ["-1", "-2", "-3", "-4"],
+    "Numbers of layers (0 the first, -1 the last), embeddings, sum_last_four, concat_last_four, "
+    "sum_all.",
+)
+_VECTORS = flags.DEFINE_list(
+    "vectors",
+    ["tokens"],
+    "Of what: tokens (pieces), words (between white space: the mean of their pieces), and of the "
+    "whole line cls and mean.",
+)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length", None, "Tokens of a window; without it, as many as the model reads.", 1
+)
+_STRIDE = flags.DEFINE_integer(
+    "stride", None, "Tokens from window to window; without it, half a window.", 1
+)
+_BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Windows that are computed together.", 1)
+
+_PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
+_LINES_AT_ONCE = 64
+
+
+def main() -> None:
+    opened = _opened_input()
+    folder = os.path.dirname(_OUTPUT_FILE.value) or "."
+    if os.path.isdir(_OUTPUT_FILE.value) or not os.path.isdir(folder):
+        raise InputError(
+            f"cannot write --output_file={_OUTPUT_FILE.value}: no such folder, or a folder itself"
+        )
+
+    from official_bert.checkpoints.load import load_pretrained
+    from official_bert.features.extractor import FeatureExtractor, TextFeatures
+    from official_bert.features.writers import KINDS, write_features
+
+    for name, given, known in (("vectors", _VECTORS.value, KINDS), ("layers", _LAYERS.value, None)):
+        if not given or len(set(given)) < len(given):
+            raise InputError(f"--{name}={','.join(given)}: give some, each once")
+        for kind in given:
+            if known and kind not in known:
+                raise InputError(f"--{name}={kind}: it must be of {', '.join(known)}")
+    extractor = FeatureExtractor(
+        load_pretrained(_MODEL_DIR.value),
+        _LAYERS.value,
+        max_seq_length=_MAX_SEQ_LENGTH.value,
+        stride=_STRIDE.value,
+        batch_size=_BATCH_SIZE.value,
+    )
+
+    def features() -> Iterator[TextFeatures]:
+        # Cleaned as google-research/bert does.
+        texts = (_parts(line.decode("utf-8", errors="ignore").strip()) for line in opened)
+        while chunk := list(itertools.islice(texts, _LINES_AT_ONCE)):
+            yield from extractor(chunk)
+
+    with opened:
+        write_features(_OUTPUT_FILE.value, _OUTPUT_FORMAT.value, features(), _VECTORS.value)
+
+
+def _opened_input() -> IO[bytes]:
+    path = _INPUT_FILE.value
+    try:
+        file = open(path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise InputError(f"cannot read --input_file={path}: {error.strerror}") from error
+    if not file.peek(1):
+        raise InputError(f"--input_file={path} is empty: give a text a line")
+    return file
+
+
+def _parts(line: str) -> list[str]:
+    """`A ||| B` -> [A, B]; anything else is one text."""
+    match = _PAIR.match(line)
+    return [line] if match is None else list(match.groups())
+
+
+if __name__ == "__main__":
+    cli.run(main)
