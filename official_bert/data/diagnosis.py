@@ -83,3 +83,23 @@ def _check_record(
                         f"{place}: {name!r} holds {value}, which is not below "
                         f"{_LIMIT_NAMES[feature.below]} {limit}"
                     )
+    if any(feature.name == "num_choices" for feature in expected.values()):
+        _check_choices(example, sizes, place)
+
+
+def _check_choices(example: tf.train.Example, sizes: Mapping[str, int], place: str) -> None:
+    """Looks at what the features of a record with choices say together."""
+    stored = example.features.feature
+    count = stored["num_choices"].int64_list.value[0]
+    if not 1 <= count <= sizes["C"]:
+        raise InputError(f"{place}: 'num_choices' holds {count}, it must be 1 to {sizes['C']}")
+    name = "input_ids" if "input_ids" in stored else "input_word_ids"
+    length = len(stored[name].int64_list.value)
+    if length % count or length > count * sizes["S"]:
+        raise InputError(
+            f"{place}: {name!r} has {length} values, which are not {count} choices of one length "
+            f"up to {sizes['S']}"
+        )
+    for label in stored["label_ids"].int64_list.value if "label_ids" in stored else ():
+        if not 0 <= label < count:
+            raise InputError(f"{place}: 'label_ids' holds {label}, there are {count} choices")

@@ -127,7 +127,8 @@ def make_parser(
     """A function from serialized records [B] to int32 and float32 tensors under the model's names.
 
     Rows are padded with zeros to the longest of the batch, or to `sizes` where shapes must
-    be static (TPU). Single numbers come as [B, 1].
+    be static (TPU). Single numbers come as [B, 1]; the tokens of several choices as [B, C, S],
+    where choices that a record has not are zeros throughout.
 
     Args:
         present: features of these records, from `present_features`.
@@ -145,9 +146,11 @@ def make_parser(
         checks = [
             check for name, rows in ragged.items() for check in _checks(features[name], rows, sizes)
         ]
+        if "num_choices" in ragged:
+            checks += _choice_checks(ragged, sizes)
         with tf.control_dependencies(checks):
             return {
-                name: _dense(features[name], rows, sizes, pad_to_max)
+                name: _dense(features[name], rows, sizes, pad_to_max, ragged.get("num_choices"))
                 for name, rows in ragged.items()
             }
 
@@ -169,9 +172,47 @@ def _checks(
     return checks
 
 
+def _choice_checks(
+    ragged: Mapping[str, tf.RaggedTensor], sizes: Mapping[str, int]
+) -> list[tf.Operation]:
+    """Each record has 1 to C choices, all of one length up to S, and the label is one of them."""
+    counts = ragged["num_choices"].flat_values
+    lengths = ragged["input_word_ids"].row_lengths()
+    checks: list[Any] = [
+        tf.debugging.assert_positive(counts),
+        tf.debugging.assert_less_equal(counts, tf.constant(sizes["C"], tf.int64)),
+        tf.debugging.assert_less_equal(lengths, counts * sizes["S"]),
+        tf.debugging.assert_equal(lengths % tf.maximum(counts, 1), tf.zeros_like(counts)),
+    ]
+    if "label_ids" in ragged:
+        checks.append(tf.debugging.assert_less(ragged["label_ids"].flat_values, counts))
+        checks.append(tf.debugging.assert_non_negative(ragged["label_ids"].flat_values))
+    return checks
+
+
 def _dense(
-    feature: records.Feature, rows: tf.RaggedTensor, sizes: Mapping[str, int], pad_to_max: bool
+    feature: records.Feature,
+    rows: tf.RaggedTensor,
+    sizes: Mapping[str, int],
+    pad_to_max: bool,
+    num_choices: tf.RaggedTensor | None,
 ) -> tf.Tensor:
+    if feature.length == "C*S":
+        assert num_choices is not None
+        rows = _by_choice(rows, num_choices.flat_values)
+        shape = [None, sizes["C"], sizes["S"]]
+    else:
+        shape = [None, records.longest(feature, sizes)]
     static = pad_to_max or feature.length == "1"
-    tensor = rows.to_tensor(shape=[None, records.longest(feature, sizes)] if static else None)
+    tensor = rows.to_tensor(shape=shape if static else None)
     return tf.cast(tensor, tf.float32 if feature.dtype == "float32" else tf.int32)
+
+
+def _by_choice(rows: tf.RaggedTensor, counts: tf.Tensor) -> tf.RaggedTensor:
+    """The tokens of all choices in a row -> choice by choice: [B, (C * S)] -> [B, (C), (S)].
+
+    With counts [2, 3], [[1, 2, 3, 4], [5, 6, 7]] is [[[1, 2], [3, 4]], [[5], [6], [7]]].
+    """
+    lengths = rows.row_lengths() // counts
+    choices = tf.RaggedTensor.from_row_lengths(rows.values, tf.repeat(lengths, counts))
+    return tf.RaggedTensor.from_row_lengths(choices, counts)
