@@ -22,7 +22,7 @@ def read_tsv(path: pathlib.Path) -> Iterator[Row]:
     """
     blank = 0
     number = 0
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line:
             blank = blank or number
             continue
@@ -40,7 +40,7 @@ def read_csv(path: pathlib.Path) -> Iterator[Row]:
     Raises:
         InputError: not readable, not UTF-8, or a quote that is never closed.
     """
-    reader = csv.reader((f"{line}\n" for line in _lines(path)), strict=True)
+    reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
     try:
         for row in reader:
             if row:
@@ -49,7 +49,7 @@ def read_csv(path: pathlib.Path) -> Iterator[Row]:
         raise InputError(f"{path}, line {reader.line_num}: {error}") from error
 
 
-def _lines(path: pathlib.Path) -> Iterator[str]:
+def read_lines(path: pathlib.Path) -> Iterator[str]:
     """Lines of a UTF-8 file without their ends, which are "\\n" or "\\r\\n" and nothing else."""
     number = 0
     try:

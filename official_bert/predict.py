@@ -1,8 +1,9 @@
-"""Answers for lines of text: words for [MASK], next-sentence probabilities, embeddings.
+"""Answers for lines of text, or the prediction files for prepared data.
 
   echo "the capital of france is [MASK]." | python -m official_bert.predict --model_dir=MODEL
   python -m official_bert.predict --saved_model=EXPORT --task=next_sentence \\
       --input_file=pairs.txt --output_format=jsonl --output_file=answers.jsonl
+  python -m official_bert.predict --model_dir=MODEL --split=test --output_dir=PREDICTIONS
 
 A line of several texts has ||| or a TAB between them: `A ||| B`. A JSON line has the row's texts
 and the outputs, named as in the signatures of an export.
@@ -35,7 +36,10 @@ _SAVED_MODEL = flags.DEFINE_string(
 )
 _LITERT = flags.DEFINE_string("litert", None, "A folder that export_litert wrote instead.")
 _TASK = flags.DEFINE_string(
-    "task", None, "fill_mask, next_sentence or embed; without it, what the model is for."
+    "task",
+    None,
+    "The answer: fill_mask, next_sentence, embed, sentence_prediction, question_answering, tagging "
+    "or multiple_choice; without it, what the model is for.",
 )
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Text, a row a line; without it, stdin.")
 _OUTPUT_FILE = flags.DEFINE_string("output_file", None, "Where to write; without it, stdout.")
@@ -49,6 +53,14 @@ _BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Lines that are computed to
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length", None, "Most tokens of a row; an export has its own.", 1
 )
+
+_SPLIT = flags.DEFINE_string(
+    "split", None, "Predict this split of prepared data, in order, into files in --output_dir."
+)
+_DATA_PATH = flags.DEFINE_string(
+    "data_path", None, "Prepared data for --split; without it, what the model was trained on."
+)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder for the files of --split.")
 
 _DEFAULT_CANDIDATES = 5
 
@@ -64,6 +76,9 @@ def main() -> None:
         raise InputError("give one of --model_dir, --saved_model and --litert")
     if _MODEL_DIR.value is None and _MAX_SEQ_LENGTH.value is not None:
         raise InputError("--max_seq_length is fixed in an export: leave it out")
+    if _SPLIT.value is not None:
+        _predict_split()
+        return
     with _opened_input() as lines, _opened_output() as output:
         name, answerer, candidates = given[0]()
 
@@ -82,6 +97,20 @@ def main() -> None:
                 else:
                     output.writelines(f"{line}\n" for line in kind.readable(texts, tidied))
             output.flush()
+
+
+def _predict_split() -> None:
+    if _MODEL_DIR.value is None or _OUTPUT_DIR.value is None:
+        raise InputError("--split needs --model_dir and --output_dir")
+
+    from official_bert.tasks.model_folder import ModelFolder
+    from official_bert.tasks.run import Run
+
+    experiment = ModelFolder(_MODEL_DIR.value).experiment()
+    if _DATA_PATH.value is not None:
+        experiment.data.path = _DATA_PATH.value
+    for path in Run(experiment, _MODEL_DIR.value).predict(_SPLIT.value, _OUTPUT_DIR.value):
+        print(path)
 
 
 def _from_model() -> tuple[str, Answerer, int]:

@@ -19,11 +19,22 @@ _MODULES = {
     "fill_mask": ("official_bert.answering.fill_mask", "FillMask"),
     "next_sentence": ("official_bert.answering.next_sentence", "NextSentence"),
     "embed": ("official_bert.answering.embed", "Embed"),
+    "sentence_prediction": (
+        "official_bert.answering.sentence_prediction",
+        "SentencePrediction",
+    ),
+    "question_answering": ("official_bert.answering.question_answering", "QuestionAnswering"),
+    "tagging": ("official_bert.answering.tagging", "Tagging"),
+    "multiple_choice": ("official_bert.answering.multiple_choice", "MultipleChoice"),
 }
 # What a checkpoint is (`Pretrained.kind`) -> the answers that it can give, the usual one first.
 _BY_KIND = {
     "pretrainer": ("fill_mask", "next_sentence", "embed"),
     "encoder": ("embed",),
+    "classifier": ("sentence_prediction",),
+    "span_labeler": ("question_answering",),
+    "token_classifier": ("tagging",),
+    "multiple_choice": ("multiple_choice",),
 }
 
 
