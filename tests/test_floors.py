@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 _BASE = {"errors", "atomic", "cli", "config", "experiment", "text", "layers"}
 _MIDDLE = {"data", "models", "training", "evaluation"}
-_UPPER = {"checkpoints", "tasks", "answering", "features"}
+_UPPER = {"checkpoints", "tasks", "answering", "ablation", "features"}
 
 # Part of official_bert -> the parts that it may import. Parts that are not named are mains.
 ALLOWED = {
@@ -29,6 +29,7 @@ ALLOWED = {
     "checkpoints": _BASE | _MIDDLE,
     "tasks": _BASE | _MIDDLE | {"checkpoints"},
     "features": _BASE | _MIDDLE | {"checkpoints"},
+    "ablation": {"errors", "atomic"},
     "answering": _BASE | _MIDDLE | {"checkpoints", "tasks"},
 }
 _MAINS_SEE = _BASE | _MIDDLE | _UPPER

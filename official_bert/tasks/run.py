@@ -384,7 +384,13 @@ class Run:
         baselines = self._task.baselines(
             self._paths(config.train_split), self._paths(config.eval_split), self._encoder_config
         )
-        results = {**metrics, **baselines, "step": step, "total_steps": total_steps}
+        results = {
+            **metrics,
+            **baselines,
+            "best_metric": self._experiment.evaluation.best_metric or self._task.best_metric,
+            "step": step,
+            "total_steps": total_steps,
+        }
         self._folder.write_results(results)
         return results
 

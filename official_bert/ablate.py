@@ -1,0 +1,53 @@
+"""Trains a grid of settings and seeds; one table, one picture, the best by development score.
+
+  python -m official_bert.ablate --config_file=configs/finetuning/cola_minilm.yaml \\
+      --params_override=data.path=data/cola,model.pretrained=MINILM \\
+      --grid_file=configs/ablations/paper_search.yaml --output_dir=ablation/cola
+
+A run that was stopped goes on with the same command, run by run.
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+from absl import flags
+
+from official_bert import cli
+from official_bert.errors import InputError
+
+_CONFIG_FILES = flags.DEFINE_multi_string("config_file", [], "YAML config of all runs.")
+_OVERRIDES = flags.DEFINE_multi_string("params_override", [], "Fields of all runs.")
+_GRID_FILE = flags.DEFINE_string("grid_file", None, "The grid: YAML.", required=True)
+_OUTPUT_DIR = flags.DEFINE_string(
+    "output_dir", None, "Has a model folder for each run, the table and the picture.", required=True
+)
+_METRIC = flags.DEFINE_string(
+    "metric", None, "Of eval_results.json; without it, the one that chooses the best checkpoint."
+)
+_LOWER = flags.DEFINE_bool("lower_is_better", False, "The best value of --metric is the lowest.")
+
+
+def main() -> None:
+    from official_bert.ablation import report
+    from official_bert.ablation.grid import load_grid
+    from official_bert.ablation.runs import run_all
+
+    grid = load_grid(_GRID_FILE.value)
+    output_dir = pathlib.Path(_OUTPUT_DIR.value)
+    scores: dict[str, dict[int, float]] = {}
+    metric = _METRIC.value
+    for setting, seed, results in run_all(grid, output_dir, _CONFIG_FILES.value, _OVERRIDES.value):
+        metric = metric or results["best_metric"]
+        if metric not in results:
+            raise InputError(f"--metric={metric}: the results have {', '.join(results)}")
+        scores.setdefault(setting.name, {})[seed] = results[metric]
+        lines = [report.Line(name, by_seed) for name, by_seed in scores.items()]
+        table, picture = report.write_report(lines, metric, output_dir)
+    print(table.read_text(encoding="utf-8"), end="")
+    chosen = report.best(lines, lower=_LOWER.value)
+    print(f"best: {chosen.name}: {metric} {chosen.mean:.4f}; {picture}")
+
+
+if __name__ == "__main__":
+    cli.run(main)
