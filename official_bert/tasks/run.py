@@ -13,7 +13,7 @@ from absl import logging
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.config import BertConfig
-from official_bert.data import batching, diagnosis, pipeline
+from official_bert.data import batching, diagnosis, packing, pipeline
 from official_bert.data.manifest import VOCAB_NAME, Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
@@ -63,7 +63,7 @@ class Run:
             precision=runtime.precision,
             deterministic=runtime.deterministic,
         )
-        self._batching = experiment.data.batching or task.batching
+        self._batching = self._checked_batching(task)
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
         self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
@@ -207,6 +207,21 @@ class Run:
             )
         return vocab
 
+    def _checked_batching(self, task: Any) -> str:
+        runtime = self._experiment.runtime
+        batching = self._experiment.data.batching or task.batching
+        if batching == "packed" and not getattr(task, "can_pack", False):
+            raise InputError(
+                f"data.batching is packed: the records of {self._experiment.task} cannot be packed "
+                "while training; use bucketed"
+            )
+        if batching == "packed" and (runtime.strategy == "tpu" or runtime.jit_compile):
+            raise InputError(
+                "data.batching is packed, which gives batches of different numbers of rows; "
+                "compiled steps need one shape: use padded"
+            )
+        return batching
+
     def _load_pretrained(self) -> Pretrained | None:
         path = self._experiment.model.pretrained
         if not path:
@@ -326,10 +341,12 @@ class Run:
         """Serialized batches -> what the model and the losses take."""
         parse = self._parser(paths)
         complete = self._task.completion(self._experiment.train.seed)
+        packed = self._batching == "packed"
 
         def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
             first = start_record + index * batch_size
-            return complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
+            batch = complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
+            return packing.pack_batch(batch, self._manifest.max_seq_length) if packed else batch
 
         dataset = serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
         return dataset.prefetch(tf.data.AUTOTUNE)

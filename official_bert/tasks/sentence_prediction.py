@@ -44,8 +44,16 @@ class SentencePredictionTask:
 
     record_kind = "sentence_prediction"
     batching = "bucketed"
+    can_pack = True
     best_is_lower = False
-    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
+    model_inputs = (
+        "input_word_ids",
+        "input_mask",
+        "input_type_ids",
+        "position_ids",
+        "pack_ids",
+        "cls_positions",
+    )
     losses = ("loss",)
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
@@ -81,11 +89,10 @@ class SentencePredictionTask:
         return BertClassifier(pretrained.encoder, self._num_outputs)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
-        weights = self._row_weights(batch["label_ids"])
-        return {"loss": tf.reduce_sum(weights)}
+        return {"loss": tf.reduce_sum(self._weights(batch))}
 
     def sums(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
-        labels = batch["label_ids"]  # [B, 1], or [B, C] for several labels
+        labels = batch["label_ids"]  # [B, 1] or, of several, [B, C]; with N before the last: packed
         if self._problem == REGRESSION:
             # [B, 1] against [B, 1]; against [B] the difference would be [B, B].
             losses = tf.reduce_sum(tf.square(outputs - labels), axis=-1)
@@ -96,13 +103,16 @@ class SentencePredictionTask:
                 axis=-1,
             )
         else:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[:, 0], outputs)
-        return {"loss": tf.reduce_sum(losses * self._row_weights(labels))}
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[..., 0], outputs)
+        return {"loss": tf.reduce_sum(losses * self._weights(batch))}
 
     def collect(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
-        collected = {"example_id": batch["example_id"][:, 0], "logits": outputs}
+        collected = {"example_id": batch["example_id"][..., 0], "logits": outputs}
         if "label_ids" in batch:
             collected["label_ids"] = batch["label_ids"]
+        if "record_weights" in batch:
+            is_there = batch["record_weights"] > 0
+            collected = {name: tf.boolean_mask(t, is_there) for name, t in collected.items()}
         return collected
 
     def results(
@@ -148,11 +158,13 @@ class SentencePredictionTask:
             return "|".join(chosen), shown
         return self._labels[int(np.argmax(logits))], shown
 
-    def _row_weights(self, labels: tf.Tensor) -> tf.Tensor:
-        """float32 [B]."""
-        if self._problem != CLASSIFICATION:
-            return tf.ones_like(labels[:, 0], tf.float32)
-        return tf.gather(tf.constant(self._class_weights, tf.float32), labels[:, 0])
+    def _weights(self, batch: Tensors) -> tf.Tensor:
+        """Of each record in the loss: float32 [B], or [B, N] where rows are packed."""
+        labels = batch["label_ids"]
+        weights = tf.ones_like(labels[..., 0], tf.float32)
+        if self._problem == CLASSIFICATION:
+            weights = tf.gather(tf.constant(self._class_weights, tf.float32), labels[..., 0])
+        return weights * batch.get("record_weights", 1.0)
 
     def _checked(self, class_weights: list[float]) -> list[float]:
         if not class_weights:
