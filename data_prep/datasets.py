@@ -53,7 +53,8 @@ _DATA_SETS = {
         ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli", "ax", "xnli"), _GLUE
     ),
     "csv": ("data_prep.table", "TableDataSet"),
-    **dict.fromkeys(("squad_v1", "squad_v2", "triviaqa"), _SQUAD),
+    **dict.fromkeys(("squad_v1", "squad_v2"), _SQUAD),
+    "triviaqa": ("data_prep.triviaqa", "TriviaQaDataSet"),
     "conll": ("data_prep.tagging", "TaggingDataSet"),
     **dict.fromkeys(("swag", "choices"), ("data_prep.multiple_choice", "MultipleChoiceDataSet")),
 }

@@ -4,76 +4,53 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from absl import logging
-
+from data_prep.finetuning_settings import Settings
 from data_prep.squad_files import Row, read_squad
 from data_prep.squad_records import Record, WindowMaker
 from official_bert.errors import InputError
 from official_bert.text.windows import WindowRule
 
-if TYPE_CHECKING:
-    from data_prep.finetuning_settings import Settings
-
-# With and without --version_2_with_negative: the names that the files were published under.
+# Whether questions may have no answer -> the names that the files were published under.
 _FILES = {
     False: {"train": "train-v1.1.json", "dev": "dev-v1.1.json"},
     True: {"train": "train-v2.0.json", "dev": "dev-v2.0.json", "test": "test-v2.0.json"},
 }
-_SHOWN = 10
-_LISTED = {
-    "moved": "answers found near the place that the file says",
-    "within_a_word": "answers that begin or end within a token; the whole token is taken",
-    "not_found": "answers that are not in their context; in training such questions are left out",
-}
 
 
 class SquadDataSet:
-    """Questions on contexts, cut into windows; see contract in `datasets.py`.
+    """Questions on contexts, cut into windows; a `datasets.DataSet`.
 
     Args:
-        settings: with the flags doc_stride, max_query_length and version_2_with_negative.
+        settings: with the flags doc_stride, max_query_length and version_2_with_negative (None: the
+            task's name says it).
 
     Raises:
         InputError: there is no file, or a flag is out of range.
     """
 
     record_kind = "question_answering"
-    labels: list[str] = []
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._v2 = bool(settings.flags["version_2_with_negative"])
+        v2 = settings.flags["version_2_with_negative"]
+        self._v2 = settings.task == "squad_v2" if v2 is None else v2
         self._rule = WindowRule(
             max_seq_length=settings.max_seq_length,
             doc_stride=settings.flags["doc_stride"],
             max_query_length=settings.flags["max_query_length"],
         )
-        self._files = self.find_files(settings, self._v2)
+        self._files = self._find_files()
         self.splits = list(self._files)
         self.sources = list(self._files.values())
+        self.labels: list[str] = []
         self.options: dict[str, Any] = {
             "doc_stride": self._rule.doc_stride,
             "max_query_length": self._rule.max_query_length,
             "version_2_with_negative": self._v2,
         }
         self._makers: dict[str, WindowMaker] = {}
-
-    def find_files(self, settings: Settings, v2: bool) -> dict[str, pathlib.Path]:
-        """The file of each split: those that were named, then the published names in the folder."""
-        found = dict(settings.files)
-        if settings.data_dir is not None:
-            for split, name in _FILES[v2].items():
-                if split not in found and (settings.data_dir / name).exists():
-                    found[split] = settings.data_dir / name
-        if not found:
-            names = ", ".join(_FILES[v2].values())
-            raise InputError(
-                f"--data_dir={settings.data_dir} has none of {names}: name files with "
-                "--train_file, --dev_file and --test_file"
-            )
-        return {split: found[split] for split in ("train", "dev", "test") if split in found}
 
     def examples(self, split: str) -> Iterator[Row]:
         """The questions of a split, see `squad_files`."""
@@ -82,22 +59,33 @@ class SquadDataSet:
         )
 
     def records(self, split: str, examples: Iterable[Row]) -> Iterator[Record]:
-        """The windows of a split."""
+        """The windows of a split, see `squad_records`."""
         settings = self._settings
-        maker = WindowMaker(
+        self._makers[split] = WindowMaker(
             settings.tokenizer, settings.vocab, self._rule, for_training=split == "train"
         )
-        self._makers[split] = maker
-        yield from maker.records(examples)
-        for what, meaning in _LISTED.items():
-            if listed := maker.listed[what]:
-                more = " …" if len(listed) > _SHOWN else ""
-                shown = ", ".join(listed[:_SHOWN]) + more
-                logging.warning("%s: %d %s: %s", split, len(listed), meaning, shown)
+        return self._makers[split].records(examples)
 
     def statistics(self) -> dict[str, Any]:
-        """Split -> the counts of `WindowMaker` and, in full, the ids of the answers at fault."""
+        """For each split the ids of the questions whose answers are at fault."""
         return {
-            split: {**maker.counts, **{f"{k}_ids": ids for k, ids in maker.listed.items() if ids}}
+            f"{split}_answers_{what}": ids
             for split, maker in self._makers.items()
+            for what, ids in maker.listed.items()
         }
+
+    def _find_files(self) -> dict[str, pathlib.Path]:
+        """Split -> file: those that were named, or the published names in the folder."""
+        if self._settings.files:
+            return dict(self._settings.files)
+        names, folder = _FILES[self._v2], self._settings.data_dir
+        if folder is None:
+            raise InputError("name files with --train_file, --dev_file and --test_file")
+        found = {split: folder / name for split, name in names.items()}
+        found = {split: path for split, path in found.items() if path.exists()}
+        if not found:
+            raise InputError(
+                f"--data_dir={folder} has none of {', '.join(names.values())}: name the files with "
+                "--train_file, --dev_file and --test_file"
+            )
+        return found

@@ -42,9 +42,8 @@ def read_squad(path: pathlib.Path, *, allow_impossible: bool, with_answers: bool
                 row = _row(qa, place, with_answers=with_answers)
                 if row["is_impossible"] and not allow_impossible:
                     raise InputError(
-                        f"{place}: question {row['id']!r} is impossible: give "
-                        "--version_2_with_negative for a SQuAD 2.0 file, or leave such questions "
-                        "out"
+                        f"{place}: question {row['id']!r} is impossible: give --task=squad_v2 "
+                        "or --version_2_with_negative, or leave such questions out"
                     )
                 if row["id"] in places:
                     raise InputError(

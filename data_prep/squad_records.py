@@ -6,7 +6,6 @@ W windows of a batch, S their sequence.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ class _Tokens(NamedTuple):
 
 
 class WindowMaker:
-    """Makes the records of one split and counts what happens to its answers.
+    """Makes the records of one split and lists the answers that are at fault.
 
     Args:
         tokenizer: with the checkpoint's settings.
@@ -46,10 +45,10 @@ class WindowMaker:
             not in its context is skipped.
 
     Attributes:
-        counts: "questions", "windows"; of the answers "moved" (found near the place that the file
-            says), "within_a_word" (begins or ends in the middle of a token), "not_found" (left out
-            in training) and, in training, "in_no_window" (longer than a window).
-        listed: for "moved", "within_a_word" and "not_found": the ids of the questions, in order.
+        listed: the ids of the questions, in order, whose answer is "moved" (found near the place
+            that the file says), "within_a_word" (begins or ends in the middle of a token, all of
+            which is taken), "not_found" (left out in training) or, in training, "in_no_window"
+            (longer than a window).
     """
 
     def __init__(
@@ -59,8 +58,13 @@ class WindowMaker:
         self._vocab = vocab
         self._rule = rule
         self._for_training = for_training
-        self.counts: Counter[str] = Counter()
-        self.listed: dict[str, list[str]] = {"moved": [], "within_a_word": [], "not_found": []}
+        self._windows_made = 0
+        self.listed: dict[str, list[str]] = {
+            "moved": [],
+            "within_a_word": [],
+            "not_found": [],
+            "in_no_window": [],
+        }
 
     def records(self, rows: Iterable[Row]) -> Iterator[Record]:
         """The windows of each question, question behind question; features of data/records.py.
@@ -82,7 +86,6 @@ class WindowMaker:
             for number, (row, span) in enumerate(zip(rows, spans, strict=True))
             if span is not None or row["is_impossible"] or not self._for_training
         ]
-        self.counts.update(questions=len(rows))
         if not kept:
             return
         windows = self._cut([rows[number] for number in kept], tokens)
@@ -93,18 +96,21 @@ class WindowMaker:
             span = spans[row]
             of_context = tokens[rows[row]["context"]]
             record = _record(fields, of_context)
-            record["unique_ids"] = _one(_FIRST_UNIQUE_ID + self.counts["windows"])
+            record["unique_ids"] = _one(_FIRST_UNIQUE_ID + self._windows_made)
             record["example_index"] = _one(first_index + row)
             if self._for_training:
                 start, end = _positions(fields["context_tokens"], span)
                 record["start_positions"], record["end_positions"] = _one(start), _one(end)
                 record["is_impossible"] = _one(end == 0)
                 answered[of_question[window]] |= end > 0
-            self.counts["windows"] += 1
+            self._windows_made += 1
             yield record
         if self._for_training:
-            missed = [spans[row] is not None and not answered[i] for i, row in enumerate(kept)]
-            self.counts["in_no_window"] += sum(missed)
+            self.listed["in_no_window"] += [
+                rows[row]["id"]
+                for number, row in enumerate(kept)
+                if spans[row] is not None and not answered[number]
+            ]
 
     def _tokenize(self, texts: list[str]) -> Iterator[_Tokens]:
         ids, starts, limits = self._tokenizer.tokenize_with_offsets(texts)
@@ -129,16 +135,12 @@ class WindowMaker:
             if span is None:
                 continue
             if place.moved:
-                self._list("moved", row)
+                self.listed["moved"].append(row["id"])
             if not span.exact:
-                self._list("within_a_word", row)
+                self.listed["within_a_word"].append(row["id"])
             return span
-        self._list("not_found", row)
+        self.listed["not_found"].append(row["id"])
         return None
-
-    def _list(self, what: str, row: Row) -> None:
-        self.counts[what] += 1
-        self.listed[what].append(row["id"])
 
     def _cut(self, rows: list[Row], tokens: dict[str, _Tokens]) -> Windows:
         import tensorflow as tf

@@ -11,14 +11,11 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from data_prep.squad import SquadDataSet
 from data_prep.squad_files import Row, check_text, read_json
 from official_bert.errors import InputError
-
-if TYPE_CHECKING:
-    from data_prep.finetuning_settings import Settings
 
 _FILES = {"train": "wikipedia-train.json", "dev": "wikipedia-dev.json"}
 _MAX_WORDS = 800
@@ -30,41 +27,35 @@ _EVIDENCE = {"EntityPages": "wikipedia", "SearchResults": "web"}
 class TriviaQaDataSet(SquadDataSet):
     """Pairs of a question and a document, cut into windows.
 
-    Training leaves out, and counts as not found, a document without any alias of the answer.
-
-    Args:
-        settings: as for `SquadDataSet`; `data_dir` has the folders qa and evidence.
+    Training leaves out, and lists as not found, a document without any alias of the answer.
     """
-
-    def find_files(self, settings: Settings, v2: bool) -> dict[str, pathlib.Path]:
-        """The files that were named, else those of the Wikipedia part."""
-        if v2:
-            raise InputError(
-                "--version_2_with_negative: TriviaQA has no questions without an answer; leave it "
-                "out"
-            )
-        if settings.data_dir is None or not (settings.data_dir / "evidence").is_dir():
-            raise InputError(
-                f"--data_dir={settings.data_dir} has no folder 'evidence': name the folder that "
-                "triviaqa-rc.tar.gz unpacks to"
-            )
-        found = dict(settings.files) or {
-            split: path
-            for split, name in _FILES.items()
-            if (path := settings.data_dir / "qa" / name).exists()
-        }
-        if not found:
-            raise InputError(
-                f"{settings.data_dir}/qa has none of {', '.join(_FILES.values())}: name files with "
-                "--train_file and --dev_file"
-            )
-        return {split: found[split] for split in ("train", "dev", "test") if split in found}
 
     def examples(self, split: str) -> Iterator[Row]:
         """The pairs of a split, see `read_triviaqa`."""
-        assert self._settings.data_dir is not None
-        evidence = self._settings.data_dir / "evidence"
-        return read_triviaqa(self._files[split], evidence, with_answers=split != "test")
+        path = self._files[split]
+        # As triviaqa-rc.tar.gz unpacks: qa/wikipedia-train.json and evidence/wikipedia/….txt.
+        evidence = path.absolute().parent.parent / "evidence"
+        return read_triviaqa(path, evidence, with_answers=split != "test")
+
+    def _find_files(self) -> dict[str, pathlib.Path]:
+        """The files that were named, else those of the Wikipedia part."""
+        if self._v2:
+            raise InputError(
+                "--version_2_with_negative: every question of TriviaQA has an answer; leave it out"
+            )
+        if self._settings.files:
+            return dict(self._settings.files)
+        folder = self._settings.data_dir
+        if folder is None:
+            raise InputError("name the folder that triviaqa-rc.tar.gz unpacks to with --data_dir")
+        found = {split: folder / "qa" / name for split, name in _FILES.items()}
+        found = {split: path for split, path in found.items() if path.exists()}
+        if not found:
+            raise InputError(
+                f"--data_dir={folder} has none of {', '.join(_FILES.values())} in its folder qa: "
+                "name the folder that triviaqa-rc.tar.gz unpacks to"
+            )
+        return found
 
 
 def read_triviaqa(
@@ -156,8 +147,8 @@ def _read(path: pathlib.Path, place: str) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(
-            f"{place}: cannot read its evidence {path}: {error.strerror}; --data_dir is the folder "
-            "with qa and evidence"
+            f"{place}: cannot read its evidence {path}: {error.strerror}; the folder "
+            "evidence stands beside that of the questions"
         ) from error
 
 

@@ -4,6 +4,7 @@
   python -m official_bert.predict --saved_model=EXPORT --task=next_sentence \\
       --input_file=pairs.txt --output_format=jsonl --output_file=answers.jsonl
   python -m official_bert.predict --model_dir=MODEL --split=test --output_dir=PREDICTIONS
+  python -m official_bert.predict --model_dir=MODEL --question="Who?" --context_file=text.txt
 
 A line of several texts has ||| or a TAB between them: `A ||| B`. A JSON line has the row's texts
 and the outputs, named as in the signatures of an export.
@@ -18,6 +19,7 @@ import json
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from absl import flags
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from official_bert.answering.export_info import ExportInfo
     from official_bert.answering.rows import Answerer
 
-_MODEL_DIR = flags.DEFINE_string("model_dir", None, "Model folder, or another checkpoint.")
+_MODEL_DIR = flags.DEFINE_list(
+    "model_dir",
+    None,
+    "Model folder, or another checkpoint; several with commas between answer questions together.",
+)
 _SAVED_MODEL = flags.DEFINE_string(
     "saved_model", None, "An export instead: EXPORT, whose newest version is taken, or EXPORT/1."
 )
@@ -62,6 +68,9 @@ _DATA_PATH = flags.DEFINE_string(
 )
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder for the files of --split.")
 
+_QUESTION = flags.DEFINE_string("question", None, "A question on the text in --context_file.")
+_CONTEXT_FILE = flags.DEFINE_string("context_file", None, "A text in UTF-8, for --question.")
+
 _DEFAULT_CANDIDATES = 5
 
 
@@ -71,14 +80,17 @@ def main() -> None:
         "saved_model": (_SAVED_MODEL.value, _from_saved_model),
         "litert": (_LITERT.value, _from_litert),
     }
-    given = [opened_from for value, opened_from in sources.values() if value is not None]
+    given = [opened_from for value, opened_from in sources.values() if value]
     if len(given) != 1:
         raise InputError("give one of --model_dir, --saved_model and --litert")
-    if _MODEL_DIR.value is None and _MAX_SEQ_LENGTH.value is not None:
+    if not _MODEL_DIR.value and _MAX_SEQ_LENGTH.value is not None:
         raise InputError("--max_seq_length is fixed in an export: leave it out")
     if _SPLIT.value is not None:
         _predict_split()
         return
+    asked = _QUESTION.value is not None
+    if asked != (_CONTEXT_FILE.value is not None) or (asked and _INPUT_FILE.value is not None):
+        raise InputError("--question and --context_file go together, and without --input_file")
     with _opened_input() as lines, _opened_output() as output:
         name, answerer, candidates = given[0]()
 
@@ -86,7 +98,7 @@ def main() -> None:
         from official_bert.answering.rows import read_rows
 
         kind = answer_class(name)
-        rows = read_rows(lines, answerer.inputs)
+        rows = _question_rows(lines, answerer) if asked else read_rows(lines, answerer.inputs)
         while batch := list(itertools.islice(rows, _BATCH_SIZE.value)):
             for row, answer in zip(batch, answerer(batch), strict=True):
                 texts = [text.decode("utf-8", errors="replace") for text in row]
@@ -100,16 +112,18 @@ def main() -> None:
 
 
 def _predict_split() -> None:
-    if _MODEL_DIR.value is None or _OUTPUT_DIR.value is None:
+    if not _MODEL_DIR.value or _OUTPUT_DIR.value is None:
         raise InputError("--split needs --model_dir and --output_dir")
 
     from official_bert.tasks.model_folder import ModelFolder
     from official_bert.tasks.run import Run
 
-    experiment = ModelFolder(_MODEL_DIR.value).experiment()
+    first, *others = _MODEL_DIR.value
+    experiment = ModelFolder(first).experiment()
     if _DATA_PATH.value is not None:
         experiment.data.path = _DATA_PATH.value
-    for path in Run(experiment, _MODEL_DIR.value).predict(_SPLIT.value, _OUTPUT_DIR.value):
+    run = Run(experiment, first)
+    for path in run.predict(_SPLIT.value, _OUTPUT_DIR.value, others=others):
         print(path)
 
 
@@ -117,9 +131,11 @@ def _from_model() -> tuple[str, Answerer, int]:
     from official_bert.answering.opening import open_model
     from official_bert.answering.rows import Answerer
 
+    first, *others = _MODEL_DIR.value
     candidates = _TOP_K.value or _DEFAULT_CANDIDATES
     opened = open_model(
-        _MODEL_DIR.value,
+        first,
+        others=others,
         names=(_TASK.value,) if _TASK.value else (),
         max_seq_length=_MAX_SEQ_LENGTH.value,
         candidates=candidates,
@@ -165,14 +181,26 @@ def _chosen(info: ExportInfo, folder: pathlib.Path) -> tuple[str, int]:
     return name, candidates
 
 
+def _question_rows(context: IO[bytes], answerer: Answerer) -> Iterator[tuple[bytes, ...]]:
+    if set(answerer.inputs) != {"question", "context"}:
+        raise InputError(
+            f"--question: this model takes {' and '.join(answerer.inputs)}, it answers no questions"
+        )
+    texts = {
+        "question": _QUESTION.value.encode(errors="surrogateescape"),
+        "context": context.read(),
+    }
+    yield tuple(texts[name] for name in answerer.inputs)
+
+
 def _opened_input() -> contextlib.AbstractContextManager[IO[bytes]]:
-    if _INPUT_FILE.value is None:
+    flag = _INPUT_FILE if _CONTEXT_FILE.value is None else _CONTEXT_FILE
+    if flag.value is None:
         return contextlib.nullcontext(sys.stdin.buffer)
     try:
-        return open(_INPUT_FILE.value, "rb")
+        return open(flag.value, "rb")
     except OSError as error:
-        path = _INPUT_FILE.value
-        raise InputError(f"cannot read --input_file={path}: {error.strerror}") from error
+        raise InputError(f"cannot read --{flag.name}={flag.value}: {error.strerror}") from error
 
 
 def _opened_output() -> contextlib.AbstractContextManager[IO[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -14,7 +15,10 @@ from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.precision import to_bfloat16
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.errors import InputError
+from official_bert.models.span_ensemble import SpanEnsemble
+from official_bert.models.span_labeler import BertSpanLabeler
 from official_bert.tasks.model_folder import CONFIG_NAME, ModelFolder
+from official_bert.tasks.null_threshold import mean_null_threshold
 
 # [CLS], [SEP], [SEP] and a token.
 _LEAST_LENGTH = 4
@@ -40,6 +44,7 @@ class Answerable:
 def open_model(
     model_dir: str | os.PathLike[str],
     *,
+    others: Sequence[str | os.PathLike[str]] = (),
     names: tuple[str, ...] = (),
     max_seq_length: int | None = None,
     precision: str = "float32",
@@ -49,6 +54,7 @@ def open_model(
 
     Args:
         model_dir: a model folder, or any checkpoint that `official_bert.load_pretrained` knows.
+        others: further ones that answer together with it, as an ensemble of span labelers.
         names: of the answers; empty for all that the model can give.
         max_seq_length: the most tokens of a row; None: the most that the model takes.
         precision: "float32" or "bfloat16", see `to_bfloat16`.
@@ -60,10 +66,14 @@ def open_model(
     bundle = load_pretrained(model_dir)
     if bundle.tokenizer is None:
         raise InputError(f"{model_dir} has no vocabulary: put its vocab.txt into the folder")
+    task_options = ModelFolder(model_dir).task_options()
+    if others:
+        bundle = _ensemble(bundle, [load_pretrained(other) for other in others])
+        all_options = [task_options, *(ModelFolder(other).task_options() for other in others)]
+        task_options = {**task_options, "null_threshold": mean_null_threshold(all_options) or 0.0}
     if precision == "bfloat16":
         bundle = dataclasses.replace(bundle, model=to_bfloat16(bundle.model))
     length = _max_seq_length(bundle, max_seq_length, options.get("pad_to"))
-    task_options = ModelFolder(model_dir).task_options()
     chosen = AnswerOptions(max_seq_length=length, task_options=task_options, **options)
     known = answers_of_kind(bundle.kind)
     missing = {name: answer_class(name).missing(bundle) for name in known}
@@ -77,6 +87,20 @@ def open_model(
     wanted = names or tuple(name for name in known if not missing[name])
     modules = {name: answer_class(name)(bundle, chosen) for name in wanted}
     return Answerable(_task(pathlib.Path(model_dir)), bundle, chosen, modules)
+
+
+def _ensemble(bundle: Pretrained, others: Sequence[Pretrained]) -> Pretrained:
+    """`bundle` with the mean of all models; they must read the same text."""
+    for other in (bundle, *others):
+        if not isinstance(other.model, BertSpanLabeler):
+            raise InputError(f"{other.path} is a {other.kind}: only span labelers make an ensemble")
+        if (other.vocab, other.tokenizer_config) != (bundle.vocab, bundle.tokenizer_config):
+            raise InputError(
+                f"{other.path} has another vocabulary, or other settings of its tokenizer, than "
+                f"{bundle.path}: models of an ensemble must read the same tokens"
+            )
+    models = [bundle.model, *(other.model for other in others)]
+    return dataclasses.replace(bundle, model=SpanEnsemble(models))
 
 
 def _task(folder: pathlib.Path) -> str:

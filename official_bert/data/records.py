@@ -79,18 +79,20 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
         _optional("label_ids", "1", below="num_labels"),
         _integers("example_id", "1"),
     ),
+    # Answers are in training records only. Those of google-research/bert and the Model Garden lack
+    # what prediction needs (the last four); the former lack paragraph_mask and class_index as well.
     "question_answering": (
         _integers("unique_ids", "1"),
         *_INPUTS,
-        _integers("paragraph_mask", "S"),
-        _integers("class_index", "1"),
-        _optional("start_positions", "1"),
-        _optional("end_positions", "1"),
+        _optional("paragraph_mask", "S"),
+        _optional("class_index", "1"),
+        _optional("start_positions", "1", below="S"),
+        _optional("end_positions", "1", below="S"),
         _optional("is_impossible", "1"),
-        _integers("example_index", "1"),
-        _integers("token_starts", "S"),
-        _integers("token_limits", "S"),
-        _integers("max_context_mask", "S"),
+        _optional("example_index", "1"),
+        _optional("token_starts", "S"),
+        _optional("token_limits", "S"),
+        _optional("max_context_mask", "S"),
     ),
     "tagging": (
         *_INPUTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -153,16 +153,20 @@ class Run:
             InputError: the folder has no model, or a record cannot be used.
         """
         model, step = self._restored()
+        self._use_results(self._folder)
         with self._bad_records_named(self._paths(self._experiment.data.eval_split)):
             metrics = self._make_evaluation(model)()
         return self._write_results(step, metrics, step)
 
-    def predict(self, split: str, output_dir: str) -> list[pathlib.Path]:
+    def predict(
+        self, split: str, output_dir: str, *, others: Sequence[str] = ()
+    ) -> list[pathlib.Path]:
         """Writes the task's prediction files for a split of the prepared data, labelled or not.
 
         Args:
             split: the split.
             output_dir: a folder; made if it is not there.
+            others: further model folders, which answer together with this one.
 
         Returns:
             the files.
@@ -174,12 +178,36 @@ class Run:
         if not hasattr(self._task, "write_predictions"):
             raise InputError(f"the task {self._experiment.task} writes no prediction files")
         model, _ = self._restored()
+        if others:
+            model = self._ensemble(model, others)
+        self._use_results(self._folder, *map(ModelFolder, others))
         paths = self._paths(split)
         with self._bad_records_named(paths):
             _, collected = self._evaluator(model, paths, with_losses=False)()
         folder = pathlib.Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         return self._task.write_predictions(collected, examples_of(self._data_dir, split), folder)
+
+    def _ensemble(self, model: tf.Module, others: Sequence[str]) -> tf.Module:
+        """`model` and those of other folders, of the same vocabulary, as one."""
+        if not hasattr(self._task, "ensemble"):
+            raise InputError(
+                f"the task {self._experiment.task} has no ensembles: give one --model_dir"
+            )
+        with self._strategy.scope():
+            bundles = [load_pretrained(path) for path in others]
+        for path, bundle in zip(others, bundles, strict=True):
+            if not bundle.vocab or bundle.vocab.sha256 != self._manifest.vocab_sha256:
+                raise InputError(
+                    f"{path} has another vocabulary than {self._data_dir}: the models of an "
+                    "ensemble must read the same records"
+                )
+        return self._task.ensemble([model, *(bundle.model for bundle in bundles)])
+
+    def _use_results(self, *folders: ModelFolder) -> None:
+        """Tells the task what earlier evaluations of these folders found, if it wants to know."""
+        if hasattr(self._task, "use_results"):
+            self._task.use_results([folder.results() or {} for folder in folders])
 
     def _restored(self) -> tuple[tf.Module, int]:
         """The best model of the folder, or its newest one, and its step."""

@@ -88,7 +88,7 @@ def cut_windows(
     sizes = contexts.row_lengths()  # [B]
     rooms = rule.max_seq_length - _SPECIALS - question_lengths
     strides = tf.minimum(rooms, rule.doc_stride)
-    counts = 1 + tf.maximum(0, (sizes - rooms + strides - 1) // strides)  # [B]
+    counts = 1 + tf.maximum((sizes - rooms + strides - 1) // strides, 0)  # [B]
 
     rows = tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)  # [W]
     numbers = tf.range(tf.size(rows, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), rows)
@@ -153,7 +153,7 @@ def _has_most_context(
     number, stride, room, size = (
         of_window[:, tf.newaxis] for of_window in (numbers, strides, rooms, sizes)
     )  # [W, 1]
-    last = tf.maximum(0, (size - room + stride - 1) // stride)
+    last = tf.maximum((size - room + stride - 1) // stride, 0)
 
     def score(candidate: tf.Tensor) -> tf.Tensor:
         """Float64 as in the original, so that ties are the same ones."""

@@ -63,7 +63,7 @@ def test_real_files(name, settings, count):
 
 def test_a_v2_file_needs_the_switch():
     path = public_data("squad/cs224n/dev-v2.0.json")
-    with pytest.raises(InputError, match=r"qas\[\d+\]: .* is impossible: give --version_2"):
+    with pytest.raises(InputError, match=r"qas\[\d+\]: .* is impossible: give --task=squad_v2"):
         _read(path)
 
 
