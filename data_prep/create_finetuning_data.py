@@ -69,6 +69,12 @@ _TASK_FLAGS = [
     flags.DEFINE_bool(
         "document_context", False, "conll: neighbouring sentences as context of each one."
     ),
+    flags.DEFINE_enum(
+        "tag_scheme",
+        "auto",
+        ["auto", "iob1", "iob2", "bioes"],
+        "conll: the convention of the tags; auto finds it out for each file.",
+    ),
 ]
 _QUESTION_TASKS = ("squad_v1", "squad_v2", "triviaqa")
 

@@ -17,8 +17,8 @@ from official_bert.errors import InputError
 from official_bert.features.windows import best_windows, overlapping_windows
 from official_bert.models.states import all_states, check_choice, chosen_states
 
-# What the tokenizer takes for white space parts words: ASCII's and the category Zs.
-_WORD = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+# What the tokenizer takes for white space parts words.
+_WORD = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
 Vectors = dict[str, np.ndarray]
 

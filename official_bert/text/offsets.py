@@ -63,6 +63,27 @@ def char_sizes(strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor) -> tf.Ten
     return 1 + sum(tf.cast(first >= bound, tf.int64) for bound in (0xC0, 0xE0, 0xF0))
 
 
+def substrings(
+    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, limits: tf.Tensor
+) -> tf.Tensor:
+    """strings[rows[i]][starts[i] : limits[i]], as many as there are; string [T].
+
+    Args:
+        strings: string [B].
+        rows, starts, limits: int64 [T], in bytes.
+    """
+    code_units, row_starts = flat_bytes(strings)
+    first = tf.gather(row_starts, rows)
+    places = tf.ragged.range(first + starts, first + limits)  # [T, (bytes)]
+    byte_strings = tf.gather(
+        tf.constant([bytes([value]) for value in range(256)]),
+        tf.cast(tf.gather(code_units, places.values), tf.int32),
+    )
+    return tf.strings.unsorted_segment_join(
+        byte_strings, places.value_rowids(), tf.size(rows, tf.int64)
+    )
+
+
 def flat_bytes(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The bytes of all strings [B] in a row, uint8, and where each string begins, int64 [B]."""
     code_units = tf.io.decode_raw(tf.strings.reduce_join(strings), tf.uint8)

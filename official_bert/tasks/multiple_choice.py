@@ -1,0 +1,141 @@
+"""The right one of several continuations (Devlin et al. 2019, section 4.4).
+
+B batch, C choices, S sequence.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints.load import Pretrained
+from official_bert.config import BertConfig
+from official_bert.data.manifest import Manifest
+from official_bert.experiment import ExperimentConfig
+from official_bert.models.multiple_choice import BertMultipleChoice
+from official_bert.tasks.examples import Examples
+from official_bert.text.vocab import Vocab
+from official_bert.training.evaluator import Collected
+
+Tensors = Mapping[str, tf.Tensor]
+
+PREDICTIONS_NAME = "predictions.jsonl"
+
+
+class MultipleChoiceTask:
+    """Loss, accuracy and predictions; an `Objective` of the training step.
+
+    Args:
+        manifest: of the prepared data.
+        vocab: of the prepared data.
+        experiment: the run.
+    """
+
+    record_kind = "multiple_choice"
+    batching = "bucketed"
+    losses = ("choice_loss",)
+    best_metric = "accuracy"
+    best_is_lower = False
+    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
+
+    def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
+        del vocab, experiment
+        self._max_seq_length = manifest.max_seq_length
+        self._max_choices = manifest.options["max_choices"]
+
+    def sizes(self, config: BertConfig) -> dict[str, int]:
+        """The largest lengths and values of these records, for the parser."""
+        return {
+            "S": self._max_seq_length,
+            "C": self._max_choices,
+            "C*S": self._max_choices * self._max_seq_length,
+            "vocab_size": config.vocab_size,
+            "type_vocab_size": config.type_vocab_size,
+        }
+
+    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
+        """A parsed batch lacks nothing."""
+        del seed
+        return lambda batch, numbers: batch
+
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """A scorer of choices on the checkpoint's encoder; the checkpoint itself if it is one."""
+        if pretrained is None:
+            return BertMultipleChoice(config)
+        if isinstance(pretrained.model, BertMultipleChoice):
+            return pretrained.model
+        return BertMultipleChoice(pretrained.encoder)
+
+    def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        rows = tf.cast(tf.shape(batch["label_ids"])[0], tf.float32)
+        return {"choice_loss": rows, "accuracy": rows}
+
+    def sums(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        labels = batch["label_ids"][:, 0]
+        logits = choice_logits(outputs, batch["input_mask"])
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return {
+            "choice_loss": tf.reduce_sum(losses),
+            "accuracy": tf.reduce_sum(tf.cast(hits, tf.float32)),
+        }
+
+    def collect(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        """The probability of each choice, float32 [B, C]; 0 for those that are not there."""
+        logits = choice_logits(outputs, batch["input_mask"])
+        names = ("example_id", "num_choices")
+        return {
+            "probabilities": tf.nn.softmax(logits),
+            **{name: batch[name] for name in names},
+        }
+
+    def results(
+        self, values: Mapping[str, float], collected: Collected, examples: Examples
+    ) -> dict[str, float]:
+        """The loss and the share of examples whose best choice is the right one."""
+        del collected, examples
+        return {"loss": values["choice_loss"], "accuracy": values["accuracy"]}
+
+    def baselines(
+        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
+    ) -> dict[str, float]:
+        del train_paths, eval_paths, config
+        return {}
+
+    def write_predictions(
+        self, collected: Collected, examples: Examples, output_dir: pathlib.Path
+    ) -> list[pathlib.Path]:
+        """`predictions.jsonl`: an object an example, in the order of the file.
+
+        {"id": 0, "choice": 2, "probabilities": [0.1, 0.2, 0.6, 0.1]}
+        """
+        by_id = {int(record["example_id"].item()): record for record in collected}
+        path = output_dir / PREDICTIONS_NAME
+        with atomic_file(path) as file:
+            for example in examples():
+                record = by_id[example["id"]]
+                probabilities = record["probabilities"][: record["num_choices"].item()]
+                row = {
+                    "id": example["id"],
+                    "choice": int(np.argmax(probabilities)),
+                    "probabilities": [round(float(value), 6) for value in probabilities],
+                }
+                file.write(json.dumps(row) + "\n")
+        return [path]
+
+
+def choice_logits(logits: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
+    """The logits with those of choices that are not there so low that no probability is left.
+
+    Args:
+        logits: float32 [B, C].
+        input_mask: int32 [B, C, S]; 0 throughout for a choice that the example has not.
+    """
+    exists = tf.reduce_any(input_mask != 0, axis=-1)  # [B, C]
+    return tf.where(exists, logits, logits.dtype.min / 2)

@@ -1,0 +1,165 @@
+"""A label for each word (Devlin et al. 2019, section 5.3): on its first piece, without a CRF.
+
+B batch, S sequence, C classes.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from official_bert.atomic import atomic_file
+from official_bert.checkpoints.load import Pretrained
+from official_bert.config import BertConfig
+from official_bert.data.manifest import Manifest
+from official_bert.evaluation.tagging import entity_scores, repaired
+from official_bert.experiment import ExperimentConfig
+from official_bert.models.token_classifier import BertTokenClassifier
+from official_bert.tasks.examples import Examples
+from official_bert.text.vocab import Vocab
+from official_bert.training.evaluator import Collected
+
+Tensors = Mapping[str, tf.Tensor]
+PREDICTIONS_NAME = "predictions.conll"
+
+
+class TaggingTask:
+    """Loss, scores and predictions of tagging; an `Objective` of the training step.
+
+    Args:
+        manifest: of the prepared data.
+        vocab: of the prepared data.
+        experiment: the run's config.
+    """
+
+    record_kind = "tagging"
+    batching = "bucketed"
+    losses: tuple[str, ...] = ("tagging_loss",)
+    best_metric = "f1"
+    best_is_lower = False
+    model_inputs: tuple[str, ...] = (
+        "input_word_ids",
+        "input_mask",
+        "input_type_ids",
+        "position_ids",
+        "pack_ids",
+    )
+
+    def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
+        del vocab
+        self._labels = manifest.labels
+        self._max_seq_length = manifest.max_seq_length
+        self._experiment = experiment
+
+    def sizes(self, config: BertConfig) -> dict[str, int]:
+        """The largest lengths and values of these records, for the parser."""
+        return {
+            "S": self._max_seq_length,
+            "vocab_size": config.vocab_size,
+            "type_vocab_size": config.type_vocab_size,
+        }
+
+    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
+        """A parsed batch lacks nothing."""
+        del seed
+        return lambda batch, numbers: batch
+
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """A tagger on the checkpoint's encoder; the whole checkpoint if it has these labels."""
+        if pretrained is None:
+            return BertTokenClassifier(config, len(self._labels))
+        same_labels = list(pretrained.labels) == self._labels
+        if isinstance(pretrained.model, BertTokenClassifier) and same_labels:
+            return pretrained.model
+        return BertTokenClassifier(pretrained.encoder, len(self._labels))
+
+    def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
+        return {"tagging_loss": tf.reduce_sum(_label_weights(batch))}
+
+    def sums(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        labels = tf.maximum(batch["label_ids"], 0)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, outputs)  # [B, S]
+        return {"tagging_loss": tf.reduce_sum(losses * _label_weights(batch))}
+
+    def collect(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
+        """The best label of each token, int32 [B, S], and which word it is of."""
+        names = ("sentence_id", "sub_sentence_id", "word_ids", "input_mask")
+        return {
+            "label": tf.argmax(outputs, axis=-1, output_type=tf.int32),
+            **{name: batch[name] for name in names},
+        }
+
+    def results(
+        self, values: Mapping[str, float], collected: Collected, examples: Examples
+    ) -> dict[str, float]:
+        """The loss, and the scores of entities over whole sentences."""
+        predicted = self._predicted_tags(collected)
+        gold = []
+        said = []
+        for example in examples():
+            gold.append(example["tags"])
+            said.append(predicted[example["sentence_id"]])
+        return {"loss": values["tagging_loss"], **entity_scores(gold, said)}
+
+    def baselines(
+        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
+    ) -> dict[str, float]:
+        """None: a tagger that always says O has an F1 of 0."""
+        del train_paths, eval_paths, config
+        return {}
+
+    def write_predictions(
+        self, collected: Collected, examples: Examples, output_dir: pathlib.Path
+    ) -> list[pathlib.Path]:
+        """Writes the input file with a column added: the predicted tag, in IOB2."""
+        path = output_dir / PREDICTIONS_NAME
+        with atomic_file(path) as file:
+            file.writelines(tagged_lines(examples(), self._predicted_tags(collected)))
+        return [path]
+
+    def _predicted_tags(self, collected: Collected) -> dict[int, list[str]]:
+        """Sentence id -> the tag of each word; windows are joined in their order."""
+        windows: dict[tuple[int, int], list[str]] = {}
+        for record in collected:
+            words = np.where(record["input_mask"] != 0, record["word_ids"], -1)
+            before = np.concatenate([[-1], words[:-1]])
+            first_pieces = (words >= 0) & (words != before)
+            tags = [self._labels[label] for label in record["label"][first_pieces]]
+            windows[int(record["sentence_id"].item()), int(record["sub_sentence_id"].item())] = (
+                repaired(tags)
+            )
+        sentences: dict[int, list[str]] = {}
+        for sentence_id, number in sorted(windows):
+            sentences.setdefault(sentence_id, []).extend(windows[sentence_id, number])
+        return sentences
+
+
+def tagged_lines(
+    examples: Iterable[Mapping[str, Any]], predicted: Mapping[int, Sequence[str]]
+) -> Iterator[str]:
+    """The lines of the file that the examples are from, each word's with one more column.
+
+    A line that marks a document gets an O, so that all lines have as many columns.
+    """
+    for example in examples:
+        for line in example["before"]:
+            yield f"{_with_column(line, 'O') if line.strip() else line}\n"
+        tags = predicted[example["sentence_id"]]
+        for line, tag in zip(example["lines"], tags, strict=True):
+            yield f"{_with_column(line, tag)}\n"
+    yield "\n"
+
+
+def _with_column(line: str, value: str) -> str:
+    return f"{line}\t{value}" if "\t" in line else f"{line.rstrip(' ')} {value}"
+
+
+def _label_weights(batch: Tensors) -> tf.Tensor:
+    """1 for the first piece of each word, float32 [B, S]; padding has label 0 too."""
+    labelled = (batch["label_ids"] >= 0) & (batch["input_mask"] != 0)
+    return tf.cast(labelled, tf.float32)
