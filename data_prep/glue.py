@@ -184,7 +184,8 @@ class GlueDataSet:
         return found
 
     def _find_dev_pairs(self, data_dir: pathlib.Path | None) -> set[tuple[str, str]]:
-        if data_dir is None or self._paths.get("dev") != self._paths.get("train"):
+        paths = self._paths
+        if self._task != "mrpc" or data_dir is None or paths.get("dev") != paths.get("train"):
             return set()
         path = next((data_dir / n for n in _MRPC_DEV_IDS if (data_dir / n).is_file()), None)
         if path is None:

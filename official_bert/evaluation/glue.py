@@ -51,9 +51,13 @@ def metrics(problem: str, logits: np.ndarray, labels: np.ndarray) -> dict[str, f
     if problem == MULTI_LABEL:
         return _multi_label(probabilities(problem, logits) > 0.5, labels > 0.5)
     predicted, wanted = np.argmax(logits, axis=1), labels[:, 0]
+    with warnings.catch_warnings():
+        # One class in all rows: the correlation is 0.
+        warnings.simplefilter("ignore", UserWarning)
+        correlation = float(sklearn_metrics.matthews_corrcoef(wanted, predicted))
     values = {
         "accuracy": float(np.mean(predicted == wanted)),
-        "matthews_correlation": float(sklearn_metrics.matthews_corrcoef(wanted, predicted)),
+        "matthews_correlation": correlation,
         "macro_f1": _f1(wanted, predicted, average="macro", labels=np.arange(logits.shape[1])),
     }
     if logits.shape[1] == 2:

@@ -125,7 +125,8 @@ def draw_curves(model_dir: str | os.PathLike[str]) -> None:
                     axis.plot(*zip(*points, strict=True), style, color=f"C{index}", label=label)
         axis.set_xlabel("step")
         axis.grid(alpha=0.3)
-        axis.legend(fontsize="small")
+        if axis.lines:
+            axis.legend(fontsize="small")
     temporary = pathlib.Path(model_dir) / f".{PICTURE_NAME}.tmp"
     figure.savefig(temporary, format="png", dpi=120)
     os.replace(temporary, pathlib.Path(model_dir) / PICTURE_NAME)

@@ -1,0 +1,197 @@
+"""Losses in closed form, and whole runs on small tables."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
+from official_bert.experiment import ExperimentConfig, load_experiment
+from official_bert.tasks.run import Run
+from official_bert.tasks.sentence_prediction import SentencePredictionTask
+from official_bert.text import Vocab
+from tests.finetuning_data import TOKENS, opinions, prepare_table
+
+SMALL = (
+    "model.encoder.hidden_size=16",
+    "model.encoder.num_hidden_layers=2",
+    "model.encoder.num_attention_heads=2",
+    "model.encoder.intermediate_size=32",
+    "model.encoder.max_position_embeddings=16",
+    "model.encoder.initializer_range=0.2",
+    "task=sentence_prediction",
+    "optimizer.learning_rate=0.003",
+)
+
+
+def _task(problem, labels=("a", "b"), class_weights=()):
+    manifest = Manifest(
+        task="sentence_prediction",
+        dataset="csv",
+        splits={},
+        max_seq_length=8,
+        vocab_size=len(TOKENS),
+        vocab_sha256="",
+        sources={},
+        seed=0,
+        labels=list(labels),
+        options={"problem": problem},
+    )
+    experiment = ExperimentConfig()
+    experiment.train.class_weights = list(class_weights)
+    return SentencePredictionTask(manifest, Vocab(TOKENS), experiment)
+
+
+def _loss(task, outputs, labels):
+    batch = {"label_ids": tf.constant(labels)}
+    sums, weights = task.sums(tf.constant(outputs, tf.float32), batch), task.weights(batch)
+    return float(sums["loss"] / weights["loss"])
+
+
+def test_predictions_that_equal_the_targets_have_no_loss():
+    targets = [[1.0], [2.5], [4.0]]
+    assert _loss(_task("regression", ()), targets, targets) == 0.0
+    assert _loss(_task("regression", ()), [[1.0], [2.5], [5.0]], targets) == pytest.approx(1 / 3)
+
+
+def test_classes():
+    assert _loss(_task("classification"), [[0.0, 0.0]] * 3, [[0], [1], [1]]) == pytest.approx(
+        math.log(2)
+    )
+    loss = _loss(_task("classification"), [[0.0, math.log(3)]], [[1]])
+    assert loss == pytest.approx(-math.log(3 / 4))
+
+
+def test_class_weights_are_those_of_a_weighted_mean():
+    weighted = _task("classification", class_weights=[1.0, 3.0])
+    outputs = [[0.0, 0.0], [0.0, math.log(3)]]
+    expected = (1 * math.log(2) + 3 * -math.log(3 / 4)) / 4
+    assert _loss(weighted, outputs, [[0], [1]]) == pytest.approx(expected)
+    with pytest.raises(
+        InputError, match="class_weights has 3 numbers; the data has 2 labels: a, b"
+    ):
+        _task("classification", class_weights=[1.0, 1.0, 1.0])
+
+
+def test_several_labels():
+    loss = _loss(_task("multi_label"), [[0.0, math.log(3)]], [[0.0, 1.0]])
+    assert loss == pytest.approx((math.log(2) - math.log(3 / 4)) / 2)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """33 training rows: a batch of 32 and one more."""
+    rows = {"train": opinions(33), "dev": opinions(13), "test": opinions(7)}
+    return prepare_table(tmp_path_factory.mktemp("opinions"), rows)
+
+
+def _run(data, model_dir, *overrides):
+    return Run(load_experiment([], [*SMALL, f"data.path={data}", *overrides]), str(model_dir))
+
+
+def _trained(data, model_dir, *overrides):
+    run = _run(data, model_dir, *overrides)
+    return run, run.train(evaluate=True, skip_nonfinite=False)
+
+
+@pytest.mark.parametrize("batching", ["bucketed", "packed", "padded"])
+def test_a_small_model_learns_the_first_word(data, tmp_path, batching):
+    _, results = _trained(data, tmp_path / "m", "train.epochs=60", f"data.batching={batching}")
+    assert results["accuracy"] == 1.0
+    assert results["matthews_correlation"] == 1.0
+    assert results["best_metric"] == "accuracy"
+
+
+def test_predictions_are_in_order_and_the_same_for_the_same_seed(data, tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        run, _ = _trained(data, tmp_path / name, "train.epochs=3", "train.batch_size=8")
+        (path,) = [
+            p for p in run.predict("test", str(tmp_path / name / "out")) if p.suffix == ".tsv"
+        ]
+        texts.append(path.read_text())
+    assert texts[0] == texts[1]
+    lines = [line.split("\t") for line in texts[0].splitlines()]
+    assert lines[0] == ["id", "prediction", "probability_neg", "probability_pos"]
+    assert [line[0] for line in lines[1:]] == [str(number) for number in range(7)]
+    for _, prediction, negative, positive in lines[1:]:
+        assert float(negative) + float(positive) == pytest.approx(1.0, abs=1e-5)
+        assert prediction == ("neg" if float(negative) > float(positive) else "pos")
+
+
+def test_one_row_trains(tmp_path):
+    data = prepare_table(tmp_path, {"train": opinions(2)[:1], "dev": opinions(1)})
+    _, results = _trained(data, tmp_path / "m", "train.steps=2")
+    assert results["accuracy"] == 1.0
+
+
+def test_numbers_are_learnt(tmp_path):
+    rows = [{"text": word, "label": value} for word, value in (("good", 4), ("bad", 1))] * 16
+    data = prepare_table(tmp_path, {"train": rows, "dev": rows[:2]}, problem="regression")
+    run, results = _trained(data, tmp_path / "m", "train.epochs=100")
+    assert results["pearson"] == pytest.approx(1.0)
+    assert results["mean_squared_error"] < 0.1
+    run.predict("dev", str(tmp_path / "out"))
+    lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
+    assert lines[0] == "id\tprediction"
+    assert float(lines[1].split("\t")[1]) == pytest.approx(4.0, abs=0.5)
+
+
+def test_several_labels_are_learnt(tmp_path):
+    rows = [
+        {"text": "good film", "label": "film|good"},
+        {"text": "good book", "label": "good"},
+        {"text": "bad film", "label": "film"},
+        {"text": "bad book", "label": ""},
+    ] * 8
+    data = prepare_table(tmp_path, {"train": rows, "dev": rows[:4]}, problem="multi_label")
+    run, results = _trained(data, tmp_path / "m", "train.epochs=120")
+    assert results["accuracy"] == results["micro_f1"] == 1.0
+    run.predict("dev", str(tmp_path / "out"))
+    lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
+    assert [line.split("\t")[1] for line in lines[1:]] == ["film|good", "good", "film", ""]
+
+
+def test_frozen_layers_stay_and_the_others_move(data, tmp_path):
+    run, _ = _trained(data, tmp_path / "m", "model.frozen_layers=1", "train.steps=3")
+    trained, _ = run._restored()
+    names = {v.name.split("/", 1)[1] for v in trained.trainable_variables}
+    assert not any(name.startswith(("embeddings", "layer_0")) for name in names)
+    assert any(name.startswith("layer_1") for name in names)
+    with pytest.raises(InputError, match="model.frozen_layers is 5: the encoder has 2"):
+        _trained(data, tmp_path / "o", "model.frozen_layers=5", "train.steps=1")
+
+
+def test_training_ends_when_nothing_gets_better(data, tmp_path):
+    overrides = (
+        "train.epochs=200",
+        "evaluation.every_steps=10",
+        "evaluation.patience=3",
+        "train.log_every_steps=10",
+    )
+    _trained(data, tmp_path / "m", *overrides)
+    lines = (tmp_path / "m" / "metrics.jsonl").read_text().splitlines()
+    assert max(json.loads(line)["step"] for line in lines) < 200
+
+
+def test_labels_out_of_range_are_named(data, tmp_path):
+    manifest = Manifest.load(data)
+    manifest.labels = ["neg"]
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for path in data.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    manifest.save(folder)
+    with pytest.raises(InputError, match="'label_ids' holds 1, .* number of labels 1"):
+        _trained(folder, tmp_path / "m", "train.steps=1")
+
+
+def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
+    _trained(data, tmp_path / "m", "train.steps=30")
+    run = _run(data, tmp_path / "n", f"model.pretrained={tmp_path / 'm'}", "train.steps=1")
+    kept = run._task.make_model(run._encoder_config, run._pretrained)
+    assert kept is run._pretrained.model
+    np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
