@@ -45,6 +45,8 @@ class Evaluator:
             if not with_losses:
                 return [{}, {}], collected
             sums = [objective.sums(outputs, batch), objective.weights(batch)]
+            if not sums[0]:
+                return sums, collected
             return tf.distribute.get_replica_context().all_reduce("sum", sums), collected
 
         @tf.function(reduce_retracing=True, autograph=False)
