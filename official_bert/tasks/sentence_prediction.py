@@ -19,6 +19,7 @@ from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.evaluation import glue
+from official_bert.evaluation.pictures import draw_confusion
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.classifier import BertClassifier
 from official_bert.tasks.examples import Examples
@@ -26,7 +27,7 @@ from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
 Tensors = Mapping[str, tf.Tensor]
-PREDICTIONS_NAME = "predictions.tsv"
+PREDICTIONS_NAME, CONFUSION_NAME = "predictions.tsv", "confusion_matrix.png"
 CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi_label", "regression"
 
 
@@ -135,7 +136,7 @@ class SentencePredictionTask:
         """`predictions.tsv`: a row an example, in the order of the file.
 
         Columns: id, the predicted label (labels with | between; a number), and the probability of
-        each label.
+        each label. Where the data has classes as labels, `confusion_matrix.png` too.
         """
         in_order = sorted(collected, key=lambda record: record["example_id"])
         path = output_dir / PREDICTIONS_NAME
@@ -146,7 +147,14 @@ class SentencePredictionTask:
             for example, record in zip(examples(), in_order, strict=True):
                 prediction, probabilities = self._predicted(record["logits"])
                 writer.writerow([example["id"], prediction, *probabilities])
-        return [path]
+        if self._problem != CLASSIFICATION or "label_ids" not in in_order[0]:
+            return [path]
+        logits = np.stack([record["logits"] for record in in_order])
+        matrix = glue.confusion_matrix(
+            logits, np.stack([record["label_ids"] for record in in_order])
+        )
+        draw_confusion(matrix, self._labels, output_dir / CONFUSION_NAME)
+        return [path, output_dir / CONFUSION_NAME]
 
     def _predicted(self, logits: np.ndarray) -> tuple[str, list[str]]:
         if self._problem == REGRESSION:

@@ -109,10 +109,9 @@ def test_predictions_are_in_order_and_the_same_for_the_same_seed(data, tmp_path)
     texts = []
     for name in ("a", "b"):
         run, _ = _trained(data, tmp_path / name, "train.epochs=3", "train.batch_size=8")
-        (path,) = [
-            p for p in run.predict("test", str(tmp_path / name / "out")) if p.suffix == ".tsv"
-        ]
-        texts.append(path.read_text())
+        table, picture = run.predict("test", str(tmp_path / name / "out"))
+        assert table.name == "predictions.tsv" and picture.read_bytes()[1:4] == b"PNG"
+        texts.append(table.read_text())
     assert texts[0] == texts[1]
     lines = [line.split("\t") for line in texts[0].splitlines()]
     assert lines[0] == ["id", "prediction", "probability_neg", "probability_pos"]
@@ -134,7 +133,7 @@ def test_numbers_are_learnt(tmp_path):
     run, results = _trained(data, tmp_path / "m", "train.epochs=100")
     assert results["pearson"] == pytest.approx(1.0)
     assert results["mean_squared_error"] < 0.1
-    run.predict("dev", str(tmp_path / "out"))
+    assert [path.name for path in run.predict("dev", str(tmp_path / "out"))] == ["predictions.tsv"]
     lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
     assert lines[0] == "id\tprediction"
     assert float(lines[1].split("\t")[1]) == pytest.approx(4.0, abs=0.5)

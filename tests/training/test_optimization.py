@@ -73,3 +73,19 @@ def test_biases_and_layer_norms_do_not_decay():
     ]
     optimizer.apply_gradients([(tf.constant([0.0]), variable) for variable in variables])
     assert [float(v[0]) for v in variables] == pytest.approx([0.9, 1.0, 1.0])
+
+
+def test_shares_of_the_rate_scale_update_and_decay():
+    updates = {}
+    for share in (1.0, 0.25):
+        optimizer = AdamW(learning_rate=0.1, weight_decay=0.5, epsilon=1e-6, jit_compile=False)
+        whole, part = (
+            tf.Variable([1.0], name="whole/kernel"),
+            tf.Variable([1.0], name="part/kernel"),
+        )
+        optimizer.set_rate_shares([(part, share)])
+        optimizer.apply_gradients([(tf.constant([2.0]), whole), (tf.constant([2.0]), part)])
+        updates[share] = (1.0 - float(whole[0]), 1.0 - float(part[0]))
+    # Decay 0.1 * 0.5 and a first step of Adam of 0.1.
+    assert updates[1.0] == pytest.approx((0.15, 0.15), rel=1e-4)
+    assert updates[0.25] == pytest.approx((0.15, 0.0375), rel=1e-4)
