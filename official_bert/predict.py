@@ -98,13 +98,17 @@ def main() -> None:
         from official_bert.answering.rows import read_rows
 
         kind = answer_class(name)
-        rows = _question_rows(lines, answerer) if asked else read_rows(lines, answerer.inputs)
+        rows = (
+            _question_rows(lines, answerer)
+            if asked
+            else read_rows(lines, answerer.inputs, several=answerer.several)
+        )
         while batch := list(itertools.islice(rows, _BATCH_SIZE.value)):
             for row, answer in zip(batch, answerer(batch), strict=True):
                 texts = [text.decode("utf-8", errors="replace") for text in row]
                 tidied = kind.tidy(answer, candidates)
                 if _OUTPUT_FORMAT.value == "jsonl":
-                    named = dict(zip(answerer.inputs, texts, strict=True))
+                    named = answerer.named(texts)
                     output.write(json.dumps({**named, **tidied}, ensure_ascii=False) + "\n")
                 else:
                     output.writelines(f"{line}\n" for line in kind.readable(texts, tidied))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +15,7 @@ from official_bert.answering.export_info import ExportInfo
 from official_bert.errors import InputError
 
 Row = tuple[bytes, ...]
+Text = TypeVar("Text", bytes, str)
 Answer = Mapping[str, tf.Tensor]
 _SEPARATORS = (b"|||", b"\t")
 
@@ -24,16 +25,21 @@ class Answerer:
 
     Attributes:
         inputs: the names of its string inputs, in order.
+        several: whether the last input takes any number of texts, as choices do.
     """
 
-    def __init__(self, inputs: Sequence[str], function: Callable[..., Answer]):
+    def __init__(
+        self, inputs: Sequence[str], function: Callable[..., Answer], *, several: bool = False
+    ):
         self.inputs = tuple(inputs)
+        self.several = several
         self._function = function
 
     @classmethod
     def from_module(cls, module: AnswerModule) -> Answerer:
         """The answers of a model in memory."""
-        return cls(tuple(module.text_inputs), answer_function(module))
+        several = any(spec.shape.rank == 2 for spec in module.text_inputs.values())
+        return cls(tuple(module.text_inputs), answer_function(module), several=several)
 
     @classmethod
     def from_export(cls, folder: str | os.PathLike[str], info: ExportInfo, name: str) -> Answerer:
@@ -47,15 +53,28 @@ class Answerer:
         except (OSError, ValueError, tf.errors.OpError) as error:
             raise InputError(f"{folder} cannot be read as a SavedModel: {error}") from error
         function = loaded.signatures[name]
+        inputs = info.signatures[name]["inputs"]
+        several = any(len(shape) == 2 for _, shape in inputs.values())
         # The signature's variables live as long as `loaded`.
-        return cls(info.signatures[name]["inputs"], lambda _=loaded, **texts: function(**texts))
+        return cls(inputs, lambda _=loaded, **texts: function(**texts), several=several)
+
+    def named(self, texts: Sequence[Text]) -> dict[str, Text | list[Text]]:
+        """The texts of a row by the names of the inputs."""
+        if not self.several:
+            return dict(zip(self.inputs, texts, strict=True))
+        *names, last = self.inputs
+        return {**dict(zip(names, texts, strict=False)), last: list(texts[len(names) :])}
 
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """The answers to a batch of rows, as Python values; text is decoded."""
-        columns = {
-            name: tf.constant([row[index] for row in rows], tf.string)
-            for index, name in enumerate(self.inputs)
-        }
+        named = [self.named(row) for row in rows]
+        columns = {}
+        for name in self.inputs:
+            values = [row[name] for row in named]
+            if self.several and name == self.inputs[-1]:
+                most = max(map(len, values))
+                values = [[*texts, *[b""] * (most - len(texts))] for texts in values]
+            columns[name] = tf.constant(values, tf.string)
         outputs = {name: _values(tensor) for name, tensor in self._function(**columns).items()}
         return [{name: values[row] for name, values in outputs.items()} for row in range(len(rows))]
 
@@ -66,8 +85,12 @@ def answer_function(module: AnswerModule) -> Any:
     return function.get_concrete_function(**module.text_inputs)
 
 
-def read_rows(lines: Iterable[bytes], inputs: Sequence[str]) -> Iterator[Row]:
+def read_rows(
+    lines: Iterable[bytes], inputs: Sequence[str], *, several: bool = False
+) -> Iterator[Row]:
     """Lines -> the strings of each row: one text, or as many as `inputs` between ||| or TABs.
+
+    With `several`, the last input has two texts or more.
 
     Raises:
         InputError: a line has another number of texts.
@@ -79,7 +102,13 @@ def read_rows(lines: Iterable[bytes], inputs: Sequence[str]) -> Iterator[Row]:
             continue
         separator = next((s for s in _SEPARATORS if s in line), _SEPARATORS[0])
         texts = tuple(text.strip() for text in line.split(separator))
-        if len(texts) != len(inputs):
+        if several and len(texts) <= len(inputs):
+            *first, last = inputs
+            raise InputError(
+                f"line {number} has {len(texts)} text(s), not {len(inputs) + 1} or more: "
+                f"write {' ||| '.join([*first, last, last])}, or a TAB between them"
+            )
+        if not several and len(texts) != len(inputs):
             raise InputError(
                 f"line {number} has {len(texts)} text(s), not {len(inputs)}: "
                 f"write {' ||| '.join(inputs)}, or a TAB between them"

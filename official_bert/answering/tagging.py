@@ -84,7 +84,8 @@ class Tagging(AnswerModule):
 
     def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
         """Strings -> the windows of all rows, int32 [K, S] each, and where the words are."""
-        words = self._written_words.split(*self._tokenizer.tokenize_with_offsets(texts["text"]))
+        tokens = self._tokenizer.tokenize_with_offsets(texts["text"])
+        words = self._written_words.split(texts["text"], *tokens)
         pieces = words.pieces[:, : self._room]
         _, starts, limits = word_windows(pieces, words.row_splits, self._room, self._clause_ends)
         splits = tf.cast(pieces.row_splits, tf.int64)

@@ -12,9 +12,13 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from official_bert.text.normalization import CJK_RANGES, is_punctuation
+from official_bert.text.offsets import substrings
 from official_bert.text.vocab import Vocab
 
 _CONTINUES, _PUNCTUATION, _CJK, _JOINS_NEXT, _APOSTROPHE, _CLITIC = (1 << n for n in range(6))
+# RE2: what `is_punctuation` says, and CJK_RANGES.
+_SIGN_PATTERN = r"[!-/:-@\[-`{-~\pP]"
+_CJK_PATTERN = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CJK_RANGES)}]"
 # What English puts behind an apostrophe at the end of a word.
 _CLITICS = frozenset(("s", "m", "d", "re", "ve", "ll"))
 
@@ -53,16 +57,22 @@ class WrittenWords:
 
     def __init__(self, vocab: Vocab):
         self._kinds = tf.constant([_kind(token) for token in vocab.tokens], tf.int32)
+        self._unk_id = vocab.unk_id
 
     def split(
-        self, ids: tf.RaggedTensor, starts: tf.RaggedTensor, limits: tf.RaggedTensor
+        self,
+        texts: tf.Tensor,
+        ids: tf.RaggedTensor,
+        starts: tf.RaggedTensor,
+        limits: tf.RaggedTensor,
     ) -> Words:
         """The words of texts.
 
         Args:
+            texts: string [B].
             ids, starts, limits: from `BertTokenizer.tokenize_with_offsets`, int32 [B, (pieces)].
         """
-        begins = self._begins(ids.values, starts, limits)
+        begins = self._begins(texts, ids.values, starts, limits)
         numbers = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         places = tf.where(begins)[:, 0]
         count = tf.size(places, tf.int64)
@@ -78,11 +88,28 @@ class WrittenWords:
         )
 
     def _begins(
-        self, ids: tf.Tensor, starts: tf.RaggedTensor, limits: tf.RaggedTensor
+        self,
+        texts: tf.Tensor,
+        ids: tf.Tensor,
+        starts: tf.RaggedTensor,
+        limits: tf.RaggedTensor,
     ) -> tf.Tensor:
         """Whether a word begins with a piece, bool [T]."""
+        row_of = tf.cast(starts.value_rowids(), tf.int64)
+        is_unknown = ids == self._unk_id
         kinds = tf.gather(self._kinds, ids)
-        row_of = starts.value_rowids()
+        kinds = tf.tensor_scatter_nd_update(
+            kinds,
+            tf.where(is_unknown),
+            _kinds_of_unknown(
+                substrings(
+                    texts,
+                    tf.boolean_mask(row_of, is_unknown),
+                    tf.cast(tf.boolean_mask(starts.values, is_unknown), tf.int64),
+                    tf.cast(tf.boolean_mask(limits.values, is_unknown), tf.int64),
+                )
+            ),
+        )
         first = tf.concat([[True], row_of[1:] != row_of[:-1]], axis=0)[: tf.size(row_of)]
         gap = first | (starts.values > _before(limits.values, 0))
         plain = tf.cast(~_is(kinds, _PUNCTUATION), tf.int64)
@@ -96,7 +123,7 @@ class WrittenWords:
         was_leading = _is(_before(kinds, 0), _PUNCTUATION) & (before == 0)
         joined = _is(_before(kinds, 0), _JOINS_NEXT)
         joined |= _is(_before(kinds, 0), _APOSTROPHE) & is_last_clitic
-        joined |= _is(kinds, _PUNCTUATION) & (_before(ids, -1) == ids)
+        joined |= _is(kinds, _PUNCTUATION) & (_before(ids, -1) == ids) & ~is_unknown
         clitic_follows = _next(is_last_clitic, False) & ~_next(gap, True)
         begins = (
             _is(kinds, _CJK)
@@ -118,6 +145,13 @@ def _kind(token: str) -> int:
         kind |= _JOINS_NEXT if token in "@#" else 0
         kind |= _APOSTROPHE if token in "'\u2019" else 0
     return kind
+
+
+def _kinds_of_unknown(strings: tf.Tensor) -> tf.Tensor:
+    """`_kind` of pieces that the vocabulary has not, string [T]: signs and Chinese characters."""
+    is_sign = tf.strings.regex_full_match(strings, _SIGN_PATTERN)
+    is_cjk = tf.strings.regex_full_match(strings, _CJK_PATTERN)
+    return tf.where(is_sign, _PUNCTUATION, tf.where(is_cjk, _CJK, 0))
 
 
 def _is(kinds: tf.Tensor, bit: int) -> tf.Tensor:
