@@ -36,6 +36,7 @@ def make_info(
         others: further fields of `ExportInfo`.
     """
     bundle = opened.bundle
+    order = [name for module in opened.modules.values() for name in module.text_inputs]
     return ExportInfo(
         task=opened.task,
         answers=list(answers),
@@ -44,7 +45,7 @@ def make_info(
         config_sha256=hashlib.sha256(bundle.config.to_json().encode()).hexdigest(),
         vocab_sha256=bundle.vocab.sha256 if bundle.vocab else "",
         metrics=ModelFolder(bundle.path).results() or {},
-        signatures={name: _shapes(function) for name, function in signatures.items()},
+        signatures={name: _shapes(function, order) for name, function in signatures.items()},
         versions={
             "official_bert": official_bert.__version__,
             "tensorflow": tf.__version__,
@@ -56,13 +57,18 @@ def make_info(
     )
 
 
-def _shapes(function: Any) -> dict[str, dict[str, Any]]:
-    """{"inputs": {"text": ["string", [None]]}, "outputs": {…}} of a concrete function."""
+def _shapes(function: Any, order: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """{"inputs": {"text": ["string", [None]]}, "outputs": {…}} of a concrete function.
+
+    A graph has its inputs by the alphabet; here those in `order` come first, as people write them:
+    the question, then the context.
+    """
 
     def described(specs: dict[str, Any]) -> dict[str, Any]:
         return {name: [spec.dtype.name, spec.shape.as_list()] for name, spec in specs.items()}
 
+    inputs = described(function.structured_input_signature[1])
     return {
-        "inputs": described(function.structured_input_signature[1]),
+        "inputs": {name: inputs[name] for name in sorted(inputs, key=[*order, *inputs].index)},
         "outputs": described(function.structured_outputs),
     }

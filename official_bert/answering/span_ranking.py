@@ -53,24 +53,21 @@ def rank_spans(
             there is no span.
         count: n, at most K.
     """
-    size = tf.size(contexts.texts, tf.int64)
     starts, ends, scores = spans
     candidates = scores.shape[1]
+    places = _best_of_rows(scores, rows, tf.size(contexts.texts, tf.int64))  # [B, K]
 
-    def by_row(values: tf.Tensor, filler: Any) -> tf.Tensor:
-        """[W, K] -> [B, windows * K + K], filled up."""
-        ragged = tf.RaggedTensor.from_value_rowids(values, rows, size, validate=False)
-        dense = ragged.to_tensor(filler, shape=[None, None, candidates])
-        flat = tf.reshape(dense, [size, tf.shape(dense, tf.int64)[1] * candidates])
-        # There are K of them also where there is no window.
-        return tf.pad(flat, [[0, 0], [0, candidates]], constant_values=filler)
+    def taken(values: tf.Tensor, filler: Any) -> tf.Tensor:
+        # One more, so that there is something to take where there is no window.
+        flat = tf.pad(tf.reshape(values, [-1]), [[0, 1]], constant_values=filler)
+        return tf.where(places < 0, filler, tf.gather(flat, tf.maximum(places, 0)))  # [B, K]
 
-    best, places = tf.math.top_k(by_row(scores, _NEVER), candidates)  # [B, K]
+    best = taken(scores, _NEVER)
     is_span = best > _NEVER
 
     def in_bytes(offsets: tf.RaggedTensor, tokens: tf.Tensor) -> tf.Tensor:
-        chosen = tf.gather(by_row(tokens, 0), places, batch_dims=1)  # [B, K]
-        return tf.where(is_span, _offsets_of(offsets, tf.where(is_span, chosen, 0)), 0)
+        chosen = tf.where(is_span, taken(tokens, tf.constant(0, tf.int64)), 0)
+        return tf.where(is_span, _offsets_of(offsets, chosen), 0)
 
     begins, limits = in_bytes(contexts.starts, starts), in_bytes(contexts.limits, ends)
     # One call a column: with [B, K] places the op would copy each text K times.
@@ -91,6 +88,26 @@ def rank_spans(
         return tf.where(is_kept, tf.gather(values, places, batch_dims=1), filler)
 
     return RankedSpans(kept, chosen(begins, 0), chosen(limits, 0), chosen(texts, ""))
+
+
+def _best_of_rows(scores: tf.Tensor, rows: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+    """Where in the flat scores [W * K] the K best of each row are, best first; int64 [B, K].
+
+    -1 where a row has fewer. Nothing is padded to the row with most windows: beside a long text
+    may be many short ones.
+    """
+    candidates = scores.shape[1]
+    flat = tf.reshape(scores, [-1])
+    by_score = tf.argsort(flat, direction="DESCENDING", stable=True)
+    row_of = tf.gather(tf.repeat(rows, candidates), by_score)
+    by_row = tf.argsort(row_of, stable=True)
+    in_rows = tf.RaggedTensor.from_value_rowids(
+        tf.cast(tf.gather(by_score, by_row), tf.int64),
+        tf.gather(row_of, by_row),
+        size,
+        validate=False,
+    )
+    return in_rows[:, :candidates].to_tensor(-1, shape=[None, candidates])
 
 
 def char_places(
