@@ -142,6 +142,19 @@ def test_an_answer_at_the_very_end_and_one_that_is_the_context():
     assert _text(everything, rows[1]["context"], start, end) == "5\u00a0km"
 
 
+def test_scripts_without_spaces_are_cut_at_characters():
+    vocab = Vocab.from_file(public_data("vocab/bert-base-chinese/vocab.txt"))
+    tokenizer = BertTokenizer(vocab, lower_case=True)
+    context = "黑豹队的防守只丢了308分，在联赛中排名第六。"
+    answers = ["308", "第六", "黑豹队", "联赛中排名"]
+    rows = [_row(a, "黑豹队的防守丢了多少分？", context, (a, context.index(a))) for a in answers]
+    maker = WindowMaker(tokenizer, vocab, WindowRule(), for_training=True)
+    for record, answer in zip(maker.records(rows), answers, strict=True):
+        start, end = int(record["start_positions"][0]), int(record["end_positions"][0])
+        assert _text(record, context, start, end) == answer
+    assert maker.listed["within_a_word"] == []
+
+
 def test_batches_do_not_show(monkeypatch):
     contexts = [f"in {'big ' * i}France" for i in range(9)]
     rows = [
