@@ -75,8 +75,8 @@ class AnswerModule(abc.ABC):
         name: of the answer, and of its signature in an export.
         fixed_size_logits: whether the shapes of `logits` follow from those of its inputs, as
             LiteRT needs it.
-        ranked: outputs that list candidates in the order of another output; where two of those
-            values are all but equal, the order of the two says nothing.
+        ranked: outputs that list candidates in the order of another output's values, or give the
+            first of them; where two values are all but equal, their order says nothing.
     """
 
     name: ClassVar[str]
