@@ -88,6 +88,7 @@ class TaggingDataSet:
                 "tags": sentence.tags,
                 "lines": sentence.lines,
                 "before": sentence.before,
+                "after": sentence.after,
             }
 
     def records(

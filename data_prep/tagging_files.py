@@ -31,6 +31,7 @@ class TaggedSentence:
         line: number of its first line, from 1.
         lines: its lines as they are, without line ends.
         before: the lines between the sentence before and this one.
+        after: of the last sentence, the lines behind it.
     """
 
     words: list[str]
@@ -39,6 +40,7 @@ class TaggedSentence:
     line: int
     lines: list[str]
     before: list[str]
+    after: list[str] = dataclasses.field(default_factory=list)
 
 
 def read_tagged_file(path: pathlib.Path, scheme: str = "auto") -> tuple[list[TaggedSentence], str]:
@@ -73,6 +75,7 @@ def read_sentences(path: pathlib.Path) -> Iterator[TaggedSentence]:
             that is none; or there is an empty sentence.
     """
     sentence: TaggedSentence | None = None
+    last: TaggedSentence | None = None
     between: list[str] = []
     document = 0
     for number, line in _lines(path):
@@ -88,11 +91,13 @@ def read_sentences(path: pathlib.Path) -> Iterator[TaggedSentence]:
         word, tag = _word_and_tag(columns, f"{path}, line {number}")
         if sentence is None:
             _check_no_empty_sentence(between, path, number)
-            sentence = TaggedSentence([], [], document, number, [], between)
+            last = sentence = TaggedSentence([], [], document, number, [], between)
             between = []
         sentence.words.append(word)
         sentence.tags.append(tag)
         sentence.lines.append(line)
+    if last:
+        last.after = between
     if sentence:
         yield sentence
 
@@ -103,7 +108,10 @@ def _lines(path: pathlib.Path) -> Iterator[tuple[int, str]]:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-    for number, line in enumerate(content.removeprefix(codecs.BOM_UTF8).split(b"\n"), start=1):
+    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    if not lines[-1]:
+        lines.pop()  # What follows the last line end is not a line.
+    for number, line in enumerate(lines, start=1):
         try:
             yield number, line.removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError:

@@ -147,12 +147,17 @@ def tagged_lines(
     A line that marks a document gets an O, so that all lines have as many columns.
     """
     for example in examples:
+        tags = iter(predicted[example["sentence_id"]])
         for line in example["before"]:
-            yield f"{_with_column(line, 'O') if line.strip() else line}\n"
-        tags = predicted[example["sentence_id"]]
-        for line, tag in zip(example["lines"], tags, strict=True):
-            yield f"{_with_column(line, tag)}\n"
-    yield "\n"
+            yield _between(line)
+        for line in example["lines"]:
+            yield f"{_with_column(line, next(tags))}\n"
+        for line in example["after"]:
+            yield _between(line)
+
+
+def _between(line: str) -> str:
+    return f"{_with_column(line, 'O') if line.strip() else line}\n"
 
 
 def _with_column(line: str, value: str) -> str:

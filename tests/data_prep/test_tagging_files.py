@@ -71,6 +71,7 @@ def test_documents_lines_and_what_stands_between(tmp_path):
     assert [s.line for s in sentences] == [1, 6, 8]
     assert [s.lines for s in sentences] == [["a x O", "b y B-X"], ["c\xa0d z B-X"], ["e z O"]]
     assert [s.before for s in sentences] == [[], ["", "-DOCSTART- -X- O", ""], ["-DOCSTART- O"]]
+    assert [s.after for s in sentences] == [[], [], [" ", "", ""]]
 
 
 @pytest.mark.parametrize(
