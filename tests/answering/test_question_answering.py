@@ -235,19 +235,18 @@ def test_readable_lines(bundle):
 
 
 def test_time_is_linear_in_the_context(bundle):
-    """A 1 MB context takes about as long as ten of 100 kB."""
+    """A long context takes as long as ten of a tenth of it; CPU time, which others do not touch."""
     module = answer_function(_module(bundle))
     rng = random.Random(0)
-    parts = [" ".join(rng.choices(WORDS, k=4000))[:20_000] for _ in range(10)]
+    parts = [" ".join(rng.choices(WORDS, k=4000))[:15_000] for _ in range(10)]
     question = tf.constant(["where"])
 
     def seconds(contexts):
-        start = time.perf_counter()
+        start = time.process_time()
         for context in contexts:
             module(question=question, context=tf.constant([context]))
-        return time.perf_counter() - start
+        return time.process_time() - start
 
-    long = " ".join(parts)
-    seconds(parts[:1])
-    ratios = [seconds([long]) / seconds(parts) for _ in range(3)]
-    assert min(ratios) < 1.3
+    long = "".join(parts)
+    seconds([parts[0], long])
+    assert min(seconds([long]) for _ in range(3)) < 1.3 * min(seconds(parts) for _ in range(3))
