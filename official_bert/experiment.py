@@ -37,6 +37,22 @@ else:
 
 
 @dataclasses.dataclass
+class FeatureTaggerConfig(hyperparams.Config):
+    """The tagger on frozen features (Devlin et al. 2019, section 5.3), for `task: feature_tagging`.
+
+    Attributes:
+        features: "embeddings", the number of a layer ("-1" is the last), "sum_last_four",
+            "concat_last_four" or "sum_all".
+        lstm_size: units of each direction.
+        lstm_layers: layers of the BiLSTM.
+    """
+
+    features: str = "concat_last_four"
+    lstm_size: int = 768
+    lstm_layers: int = 2
+
+
+@dataclasses.dataclass
 class ModelConfig(hyperparams.Config):
     """The model.
 
@@ -46,11 +62,13 @@ class ModelConfig(hyperparams.Config):
             brings its own encoder config and vocabulary.
         frozen_layers: keeps the embeddings and the first so many layers as they are; 0: the
             embeddings alone; unset: everything is trained.
+        feature_tagger: see `FeatureTaggerConfig`.
     """
 
     encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)
     pretrained: str = ""
     frozen_layers: int | None = None
+    feature_tagger: FeatureTaggerConfig = dataclasses.field(default_factory=FeatureTaggerConfig)
 
 
 @dataclasses.dataclass

@@ -16,6 +16,7 @@ _TASKS = {
     ),
     "question_answering": ("official_bert.tasks.question_answering", "QuestionAnsweringTask"),
     "tagging": ("official_bert.tasks.tagging", "TaggingTask"),
+    "feature_tagging": ("official_bert.tasks.feature_tagging", "FeatureTaggingTask"),
     "multiple_choice": ("official_bert.tasks.multiple_choice", "MultipleChoiceTask"),
 }
 

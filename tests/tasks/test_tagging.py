@@ -10,33 +10,39 @@ from data_prep.datasets import make_data_set
 from data_prep.finetuning_folder import write_folder
 from data_prep.tagging_files import read_tagged_file
 from data_prep.tagging_schemes import iob2_labels
+from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
+from official_bert.tasks import task_class
+from official_bert.tasks.feature_tagging import FeatureTaggingTask
 from official_bert.tasks.run import Run
 from official_bert.tasks.tagging import TaggingTask, tagged_lines
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, settings
-from tests.public_data import public_data
+from tests.public_data import ROOT, public_data
 
 LABELS = iob2_labels(["LOC", "PER"])
 OUT, B_LOC, I_LOC, B_PER, I_PER = range(5)
 
 
+MANIFEST = Manifest(
+    task="tagging",
+    dataset="conll",
+    splits={},
+    max_seq_length=8,
+    vocab_size=len(TOKENS),
+    vocab_sha256="",
+    sources={},
+    seed=0,
+    labels=LABELS,
+    options={},
+)
+
+
 @pytest.fixture(scope="module")
 def task():
-    manifest = Manifest(
-        task="tagging",
-        dataset="conll",
-        splits={},
-        max_seq_length=8,
-        vocab_size=len(TOKENS),
-        vocab_sha256="",
-        sources={},
-        seed=0,
-        labels=LABELS,
-        options={},
-    )
-    return TaggingTask(manifest, Vocab(TOKENS), ExperimentConfig())
+    return TaggingTask(MANIFEST, Vocab(TOKENS), ExperimentConfig())
 
 
 def test_the_loss_is_the_mean_over_first_pieces(task):
@@ -194,3 +200,27 @@ def test_a_run_learns_and_predicts_in_order(tmp_path):
     assert [line.rsplit(" ", 1)[0] if line else "" for line in lines] == original
     agreeing = [line.split()[1] == line.split()[2] for line in lines if line]
     assert np.mean(agreeing) == pytest.approx(results["token_accuracy"])
+
+
+def test_features_are_those_of_a_checkpoint():
+    experiment = load_experiment([], ["task=feature_tagging"])
+    with pytest.raises(InputError, match="model.pretrained is not set: features are those of"):
+        FeatureTaggingTask(MANIFEST, Vocab(TOKENS), experiment)
+    packed = load_experiment([], ["model.pretrained=x,data.batching=packed"])
+    with pytest.raises(InputError, match="feature_tagging reads a sentence a row"):
+        FeatureTaggingTask(MANIFEST, Vocab(TOKENS), packed)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "configs").rglob("*ner_*.yaml")), ids=lambda p: p.stem
+)
+def test_configs(path):
+    experiment = load_experiment([path], ["model.pretrained=x"])
+    task = task_class(experiment.task)(MANIFEST, Vocab(TOKENS), experiment)
+    if experiment.task == "feature_tagging":
+        config = BertConfig(
+            vocab_size=20, hidden_size=8, num_hidden_layers=4, num_attention_heads=2
+        )
+        model = task.make_model(config, None)
+        assert model.get_config()["lstm_size"] == 768
+        assert model.get_config()["features"] == experiment.model.feature_tagger.features
