@@ -4,7 +4,7 @@
   python -m official_bert.predict --litert=LITE < lines.txt
 
 writes LITE/model.tflite with a signature for each length (they share one copy of the weights), the
-tokenizer's files and export.json. Needs `pip install ai-edge-litert`.
+tokenizer's files and export.json.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from official_bert.answering.litert import LABELS_NAME, MODEL_NAME, LiteAnswerer
 from official_bert.answering.opening import open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
-from official_bert.layers.dense import Dense
 
 LENGTHS = (32, 64, 128, 256, 384, 512)
 # Largest difference from the float32 model as a share of the largest value. int8 rounds weights to
@@ -93,28 +91,8 @@ def _function(module: AnswerModule, length: int | None) -> Any:
         name: tf.TensorSpec([None, length], spec.dtype, name=name)
         for name, spec in module.encoded_inputs.items()
     }
-    with _gelu_as_one_op(module.model):
-        function = tf.function(lambda **inputs: module.logits(inputs), autograph=False)
-        return function.get_concrete_function(**specs)
-
-
-@contextlib.contextmanager
-def _gelu_as_one_op(model: tf.Module) -> Iterator[None]:
-    """Within the block the layers write GELU in the form that the converter knows as one op.
-
-    LiteRT has GELU but no erf; the layers' own form, which has a gradient written out, does not
-    match. The function is the same.
-    """
-    forms = {"gelu": tf.nn.gelu, "gelu_tanh": lambda x: tf.nn.gelu(x, approximate=True)}
-    layers = [layer for layer in model.submodules if isinstance(layer, Dense)]
-    before = [layer._activate for layer in layers]
-    try:
-        for layer in layers:
-            layer._activate = forms.get(str(layer._activation), layer._activate)
-        yield
-    finally:
-        for layer, activate in zip(layers, before, strict=True):
-            layer._activate = activate
+    function = tf.function(lambda **inputs: module.logits(inputs), autograph=False)
+    return function.get_concrete_function(**specs)
 
 
 def _convert(functions: dict[str, Any], precision: str) -> bytes:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
 from official_bert.answering import answer_class
 from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.export_info import FILE_NAME, ExportInfo
-from official_bert.errors import InputError
 from official_bert.text import BertTokenizer, Vocab
 
 MODEL_NAME = "model.tflite"
@@ -41,9 +41,6 @@ class LiteModel:
         per_token: outputs whose second axis counts tokens.
         pad_values: of the inputs; 0 where a name is absent.
         num_threads: of LiteRT; None: one for each core.
-
-    Raises:
-        InputError: LiteRT is not installed.
     """
 
     def __init__(
@@ -54,10 +51,6 @@ class LiteModel:
         pad_values: Mapping[str, int] | None = None,
         num_threads: int | None = None,
     ):
-        try:
-            from ai_edge_litert.interpreter import Interpreter
-        except ImportError as error:
-            raise InputError("LiteRT is not installed: pip install ai-edge-litert") from error
         self._interpreter = Interpreter(
             model_path=str(path), num_threads=num_threads or os.cpu_count() or 1
         )
@@ -122,7 +115,7 @@ class LiteAnswerer:
         module: encodes the text and reads the logits; has no model.
 
     Raises:
-        InputError: no such export, or LiteRT is not installed.
+        InputError: no such export.
     """
 
     def __init__(self, folder: str | os.PathLike[str], num_threads: int | None = None):
