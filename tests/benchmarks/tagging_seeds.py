@@ -2,8 +2,8 @@
 
   python -m tests.benchmarks.tagging_seeds MODEL DATA [--seeds=1,2,3] [--override=train.epochs=3] …
 
-DATA is prepared data; its splits "dev" and "test" are scored after training. Each seed prints a
-line of JSON: {"seed": 1, "dev_f1": …, "test_f1": …, "seconds": …}.
+DATA is prepared data; those of its splits "dev" and "test" that are there (or of --splits) are
+scored after training. Each seed prints a line of JSON: {"seed": 1, "seconds": …, "dev_f1": …}.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--config", default=CONFIG)
     parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--splits", default="dev,test")
     parser.add_argument("--override", action="append", default=[])
     arguments = parser.parse_args()
 
@@ -29,7 +30,8 @@ def main() -> None:
     from official_bert.experiment import load_experiment
     from official_bert.tasks.run import Run
 
-    splits = [name for name in ("dev", "test") if name in Manifest.load(arguments.data).splits]
+    known = Manifest.load(arguments.data).splits
+    splits = [name for name in arguments.splits.split(",") if name in known]
     for seed in map(int, arguments.seeds.split(",")):
         settings = [
             f"model.pretrained={arguments.model},data.path={arguments.data},train.seed={seed}",
