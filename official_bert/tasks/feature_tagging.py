@@ -25,16 +25,11 @@ class FeatureTaggingTask(TaggingTask):
         InputError: there is no checkpoint, whose features these would be.
     """
 
-    # Tokens of another sentence in the row would be read by the BiLSTM.
-    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
-
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
         self._settings = experiment.model.feature_tagger
         if not experiment.model.pretrained:
             raise InputError("model.pretrained is not set: features are those of a checkpoint")
-        if experiment.data.batching == "packed":
-            raise InputError("data.batching=packed: feature_tagging reads a sentence a row")
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         return BertFeatureTagger(

@@ -39,22 +39,15 @@ class TaggingTask:
 
     record_kind = "tagging"
     batching = "bucketed"
-    losses: tuple[str, ...] = ("tagging_loss",)
+    losses = ("tagging_loss",)
     best_metric = "f1"
     best_is_lower = False
-    model_inputs: tuple[str, ...] = (
-        "input_word_ids",
-        "input_mask",
-        "input_type_ids",
-        "position_ids",
-        "pack_ids",
-    )
+    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del vocab
+        del vocab, experiment
         self._labels = manifest.labels
         self._max_seq_length = manifest.max_seq_length
-        self._experiment = experiment
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""

@@ -206,9 +206,6 @@ def test_features_are_those_of_a_checkpoint():
     experiment = load_experiment([], ["task=feature_tagging"])
     with pytest.raises(InputError, match="model.pretrained is not set: features are those of"):
         FeatureTaggingTask(MANIFEST, Vocab(TOKENS), experiment)
-    packed = load_experiment([], ["model.pretrained=x,data.batching=packed"])
-    with pytest.raises(InputError, match="feature_tagging reads a sentence a row"):
-        FeatureTaggingTask(MANIFEST, Vocab(TOKENS), packed)
 
 
 @pytest.mark.parametrize(
