@@ -53,7 +53,9 @@ def write_server_files(output_dir: pathlib.Path, name: str, info: ExportInfo) ->
         info: of the newest version.
     """
     inputs = info.signatures["serving_default"]["inputs"]
-    instance = "{" + ", ".join(f'"{key}": "some text"' for key in inputs) + "}"
+    samples = {1: '"some text"', 2: '["some text", "another"]'}
+    shown = [f'"{key}": {samples[len(shape)]}' for key, (_, shape) in inputs.items()]
+    instance = "{" + ", ".join(shown) + "}"
     command = _COMMAND.format(
         name=name,
         instance=instance,

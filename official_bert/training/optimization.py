@@ -46,7 +46,8 @@ class AdamW(tf_keras.optimizers.AdamW):
         dtype = variable.dtype
         rate = tf.cast(self.learning_rate, dtype) * self._rate_shares.get(key, 1.0)
         if self.weight_decay and self._use_weight_decay(variable):
-            variable.assign_sub(variable * tf.cast(self.weight_decay, dtype) * rate)
+            # One number first: each product with the variable is a pass over memory.
+            variable.assign_sub(variable * (tf.cast(self.weight_decay, dtype) * rate))
         beta_1, beta_2 = (tf.constant(b, dtype) for b in (self.beta_1, self.beta_2))
         step = tf.cast(self.iterations + 1, dtype)
         zero = tf.zeros((), dtype)
