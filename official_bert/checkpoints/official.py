@@ -48,6 +48,11 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         if model != scope:
             models.add(model.removeprefix("bert_"))
         tensors[f"encoder/{own_name}" if model == scope else own_name] = tensor
+    if "feature_tagger" in models:
+        raise InputError(
+            f"{folder} holds a tagger on frozen features: official_bert.evaluate and "
+            "official_bert.predict --split can use it, nothing else"
+        )
     # The three models with a `classifier` have names of their own, which stand in their variables'.
     kinds = [model for model in models if model in HEADS]
     vocab, tokenizer = find_tokenizer(folder)

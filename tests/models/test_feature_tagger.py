@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from official_bert.checkpoints import official
+from official_bert.checkpoints.load import load_pretrained
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.models.feature_tagger import BertFeatureTagger
@@ -68,6 +70,13 @@ def test_padding_and_dropout_of_the_encoder_change_nothing():
     alone = model(_inputs([[2, 7, 8, 3]]))
     np.testing.assert_allclose(model(INPUTS)[0, :4], alone[0], atol=1e-6)
     np.testing.assert_allclose(model(INPUTS, training=True), model(INPUTS), atol=1e-6)
+
+
+def test_it_is_no_checkpoint_for_others(tmp_path):
+    model = BertFeatureTagger(CONFIG, 3, features="-1", lstm_size=8, lstm_layers=1)
+    official.write(tmp_path, model)
+    with pytest.raises(InputError, match="holds a tagger on frozen features: official_bert.eval"):
+        load_pretrained(tmp_path)
 
 
 def test_config_and_mistakes():
