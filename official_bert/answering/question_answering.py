@@ -142,7 +142,7 @@ class QuestionAnswering(AnswerModule):
         further = [
             f"    {score:.4f}  {text}  ({start}-{end})"
             for text, start, end, score in nbest
-            if start != answer["answer_start"]
+            if (start, end) != (answer["answer_start"], answer["answer_end"])
         ]
         return [*lines, *further]
 

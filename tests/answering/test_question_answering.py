@@ -222,16 +222,17 @@ def test_a_foreign_checkpoint_answers_with_defaults(bundle):
 def test_readable_lines(bundle):
     answer = {
         "answer": "paris", "answer_start": 3, "answer_end": 8, "score": 0.9,
-        "no_answer_probability": 0.02, "nbest_answer": ["paris", "in paris"],
-        "nbest_start": [3, 0], "nbest_end": [8, 8], "nbest_score": [0.9, 0.08],
+        "no_answer_probability": 0.02, "nbest_answer": ["paris", "in paris", "paris ."],
+        "nbest_start": [3, 0, 3], "nbest_end": [8, 8, 10], "nbest_score": [0.9, 0.08, 0.01],
     }  # fmt: skip
-    assert QuestionAnswering.readable(["where?", "in paris"], answer) == [
+    assert QuestionAnswering.readable(["where?", "in paris ."], answer) == [
         "where?",
         "  0.9000  paris  (characters 3-8)",
         "    0.0800  in paris  (0-8)",
+        "    0.0100  paris .  (3-10)",
     ]
     answer |= {"answer": "", "answer_start": -1, "answer_end": -1, "score": 0.95}
-    assert QuestionAnswering.readable(["where?", "in paris"], answer)[1] == "  0.9500  (no answer)"
+    assert QuestionAnswering.readable(["where?", "in paris ."], answer)[1] == "  0.9500  (no answer)"
 
 
 def test_time_is_linear_in_the_context(bundle):
