@@ -232,7 +232,8 @@ def test_readable_lines(bundle):
         "    0.0100  paris .  (3-10)",
     ]
     answer |= {"answer": "", "answer_start": -1, "answer_end": -1, "score": 0.95}
-    assert QuestionAnswering.readable(["where?", "in paris ."], answer)[1] == "  0.9500  (no answer)"
+    lines = QuestionAnswering.readable(["where?", "in paris ."], answer)
+    assert lines[1] == "  0.9500  (no answer)"
 
 
 def test_time_is_linear_in_the_context(bundle):
