@@ -68,15 +68,24 @@ class Answerer:
     def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
         """The answers to a batch of rows, as Python values; text is decoded."""
         named = [self.named(row) for row in rows]
-        columns = {}
-        for name in self.inputs:
-            values = [row[name] for row in named]
-            if self.several and name == self.inputs[-1]:
-                most = max(map(len, values))
-                values = [[*texts, *[b""] * (most - len(texts))] for texts in values]
-            columns[name] = tf.constant(values, tf.string)
-        outputs = {name: _values(tensor) for name, tensor in self._function(**columns).items()}
-        return [{name: values[row] for name, values in outputs.items()} for row in range(len(rows))]
+        columns = {name: [row[name] for row in named] for name in self.inputs}
+        sizes = [len(row) - len(self.inputs) + 1 for row in rows]  # Texts of the last input.
+        if self.several:
+            columns[self.inputs[-1]] = [
+                [*texts, *[b""] * (max(sizes) - len(texts))] for texts in columns[self.inputs[-1]]
+            ]
+        tensors = {name: tf.constant(values, tf.string) for name, values in columns.items()}
+        outputs = {name: _values(tensor) for name, tensor in self._function(**tensors).items()}
+        answers = [
+            {name: values[row] for name, values in outputs.items()} for row in range(len(rows))
+        ]
+        if self.several:
+            # What an output says of each text, it says of those that are there.
+            for answer, size in zip(answers, sizes, strict=True):
+                answer |= {
+                    n: value[:size] for n, value in answer.items() if isinstance(value, list)
+                }
+        return answers
 
 
 def answer_function(module: AnswerModule) -> Any:
