@@ -18,7 +18,7 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
-from official_bert.text.offsets import count_chars, substrings
+from official_bert.text.offsets import count_chars, row_ids, substrings
 from official_bert.text.word_windows import clause_end_ids, word_windows
 from official_bert.text.written_words import WrittenWords
 
@@ -87,13 +87,14 @@ class Tagging(AnswerModule):
         tokens = self._tokenizer.tokenize_with_offsets(texts["text"])
         words = self._written_words.split(texts["text"], *tokens)
         pieces = words.pieces[:, : self._room]
-        _, starts, limits = word_windows(pieces, words.row_splits, self._room, self._clause_ends)
+        _, starts, _ = word_windows(pieces, words.row_splits, self._room, self._clause_ends)
         splits = tf.cast(pieces.row_splits, tf.int64)
         total = tf.size(pieces.values, tf.int64)
         windows = tf.RaggedTensor.from_row_splits(
             pieces.values, tf.concat([tf.gather(splits, starts), [total]], axis=0), validate=False
         )
-        window_of = tf.repeat(tf.range(tf.size(starts, tf.int64)), limits - starts)  # [N]
+        count = tf.size(words.starts, tf.int64)
+        window_of = row_ids(tf.concat([starts, [count]], axis=0))  # [N]
         first_word = tf.gather(starts, window_of)
         place = 1 + splits[:-1] - tf.gather(splits, first_word)  # Behind [CLS].
         return self._join(windows), {
@@ -102,7 +103,7 @@ class Tagging(AnswerModule):
             "row_splits": words.row_splits,
             "word_starts": words.starts,
             "word_limits": words.limits,
-            "begins_window": tf.range(tf.size(window_of, tf.int64)) == first_word,
+            "begins_window": tf.range(count) == first_word,
             "places": tf.stack([window_of, place], axis=1),  # [N, 2]
         }
 

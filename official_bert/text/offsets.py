@@ -63,6 +63,22 @@ def char_sizes(strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor) -> tf.Ten
     return 1 + sum(tf.cast(first >= bound, tf.int64) for bound in (0xC0, 0xE0, 0xF0))
 
 
+def row_ids(row_splits: tf.Tensor) -> tf.Tensor:
+    """The row of each value of a ragged tensor: row_ids([0, 2, 2, 5])  # [0, 0, 2, 2, 2]
+
+    `RaggedTensor.value_rowids` and `tf.repeat` say the same by way of a mask of all rows times the
+    longest of them, which a long row beside many others makes larger than any memory.
+
+    Args:
+        row_splits: int64 [R + 1].
+
+    Returns:
+        int64 [row_splits[-1]].
+    """
+    places = tf.range(row_splits[-1])
+    return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
+
+
 def substrings(
     strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, limits: tf.Tensor
 ) -> tf.Tensor:
@@ -80,7 +96,7 @@ def substrings(
         tf.cast(tf.gather(code_units, places.values), tf.int32),
     )
     return tf.strings.unsorted_segment_join(
-        byte_strings, places.value_rowids(), tf.size(rows, tf.int64)
+        byte_strings, row_ids(places.row_splits), tf.size(rows, tf.int64)
     )
 
 

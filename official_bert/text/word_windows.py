@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
+from official_bert.text.offsets import row_ids
 from official_bert.text.vocab import Vocab
 
 # A window had better end behind one of these than within a name.
@@ -43,7 +44,7 @@ def word_windows(
     lengths = tf.cast(pieces.row_lengths(), tf.int64)  # [N]
     count = tf.size(lengths, tf.int64)
     before = tf.concat([[0], tf.cumsum(lengths)], axis=0)  # [N + 1], pieces before each word
-    row_limits = tf.repeat(row_splits[1:], row_splits[1:] - row_splits[:-1])  # [N]
+    row_limits = tf.gather(row_splits[1:], row_ids(row_splits))  # [N]
     places = tf.range(count)
     farthest = tf.searchsorted(before, before[:-1] + room, side="right", out_type=tf.int64) - 1
     farthest = tf.minimum(tf.maximum(farthest, places + 1), row_limits)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from official_bert.text.normalization import CJK_RANGES, is_punctuation
-from official_bert.text.offsets import substrings
+from official_bert.text.offsets import row_ids, substrings
 from official_bert.text.vocab import Vocab
 
 _CONTINUES, _PUNCTUATION, _CJK, _JOINS_NEXT, _APOSTROPHE, _CLITIC = (1 << n for n in range(6))
@@ -40,8 +40,7 @@ class Words(NamedTuple):
     @property
     def rows(self) -> tf.Tensor:
         """int64 [N], the text of each word."""
-        counts = self.row_splits[1:] - self.row_splits[:-1]
-        return tf.repeat(tf.range(tf.size(counts, tf.int64)), counts)
+        return row_ids(self.row_splits)
 
 
 class WrittenWords:
@@ -95,7 +94,7 @@ class WrittenWords:
         limits: tf.RaggedTensor,
     ) -> tf.Tensor:
         """Whether a word begins with a piece, bool [T]."""
-        row_of = tf.cast(starts.value_rowids(), tf.int64)
+        row_of = row_ids(tf.cast(starts.row_splits, tf.int64))
         is_unknown = ids == self._unk_id
         kinds = tf.gather(self._kinds, ids)
         kinds = tf.tensor_scatter_nd_update(

@@ -10,6 +10,7 @@ from official_bert.answering.tagging import Tagging
 from official_bert.evaluation.tagging import repaired
 from tests.answering.heads import LABELS, tagger
 from tests.answering.tiny import options
+from tests.export.hostile import NAMED, random_strings
 
 OUT, B_LOC, I_LOC, B_PER, I_PER = range(5)
 
@@ -213,3 +214,15 @@ def test_readable(answerer):
     assert len(lines) == 1 + max(1, answer["num_entities"])
     empty = Tagging.tidy(answerer([(b"",)])[0], 5)
     assert Tagging.readable([""], empty) == ["", "  (no entities)"]
+
+
+def test_hostile_text(answerer):
+    texts = [*NAMED, *random_strings(300, seed=3)]
+    for start in range(0, len(texts), 64):
+        rows = [(text,) for text in texts[start : start + 64]]
+        for answer in answerer(rows):
+            tidied = Tagging.tidy(answer, 5)
+            assert len(tidied["words"]) == len(tidied["word_labels"])
+            assert all(tidied["words"])
+            for begin, end in zip(tidied["entity_start"], tidied["entity_end"], strict=True):
+                assert 0 <= begin <= end
