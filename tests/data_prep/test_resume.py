@@ -73,6 +73,14 @@ def _bytes_of(folder: pathlib.Path) -> int:
     return total
 
 
+def _command_line(process: psutil.Process) -> str:
+    """Empty for a process that has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
 @pytest.fixture(scope="module")
 def straight(corpus, tmp_path_factory):
     """Hashes of an undisturbed run, and how many bytes its partial folder had at the end."""
@@ -110,7 +118,7 @@ def test_kill_at_random_moments(corpus, straight, tmp_path, victim):
         while len(workers) < 2 or _bytes_of(partial) <= moment:
             assert process.poll() is None
             children = psutil.Process(process.pid).children(recursive=True)
-            workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+            workers = [child for child in children if "spawn_main" in _command_line(child)]
             time.sleep(0.02)
         victims = {"worker": moments.choice(workers).pid, "parent": process.pid}
         os.kill(victims[victim], signal.SIGKILL)
