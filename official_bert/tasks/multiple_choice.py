@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +20,7 @@ from official_bert.data.manifest import Manifest
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.multiple_choice import BertMultipleChoice
 from official_bert.tasks.examples import Examples
+from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
@@ -28,7 +29,7 @@ Tensors = Mapping[str, tf.Tensor]
 PREDICTIONS_NAME = "predictions.jsonl"
 
 
-class MultipleChoiceTask:
+class MultipleChoiceTask(FineTuningTask):
     """Loss, accuracy and predictions; an `Objective` of the training step.
 
     Args:
@@ -38,31 +39,21 @@ class MultipleChoiceTask:
     """
 
     record_kind = "multiple_choice"
-    batching = "bucketed"
     losses = ("choice_loss",)
     best_metric = "accuracy"
-    best_is_lower = False
-    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         del vocab, experiment
-        self._max_seq_length = manifest.max_seq_length
+        super().__init__(manifest)
         self._max_choices = manifest.options["max_choices"]
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
         return {
-            "S": self._max_seq_length,
+            **super().sizes(config),
             "C": self._max_choices,
-            "C*S": self._max_choices * self._max_seq_length,
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
+            "C*S": self._max_choices * self._manifest.max_seq_length,
         }
-
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
-        """A parsed batch lacks nothing."""
-        del seed
-        return lambda batch, numbers: batch
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         """A scorer of choices on the checkpoint's encoder; the checkpoint itself if it is one."""
@@ -101,12 +92,6 @@ class MultipleChoiceTask:
         """The loss and the share of examples whose best choice is the right one."""
         del collected, examples
         return {"loss": values["choice_loss"], "accuracy": values["accuracy"]}
-
-    def baselines(
-        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
-    ) -> dict[str, float]:
-        del train_paths, eval_paths, config
-        return {}
 
     def write_predictions(
         self, collected: Collected, examples: Examples, output_dir: pathlib.Path

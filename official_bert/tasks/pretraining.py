@@ -39,6 +39,8 @@ class PretrainingTask:
 
     record_kind = "pretraining"
     batching = "padded"
+    # Rows are packed when the data is made.
+    can_pack = False
     best_metric = "masked_lm_loss"
     best_is_lower = True
     model_inputs = (

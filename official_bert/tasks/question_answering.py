@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,10 @@ from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig
-from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import BertSpanLabeler, SpanLogits
 from official_bert.tasks.examples import Examples
+from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.tasks.null_threshold import mean_null_threshold
 from official_bert.tasks.question_answers import Ranking, Window, rank_answers
 from official_bert.tasks.span_search import SpanRule, best_spans
@@ -42,7 +42,7 @@ NULL_ODDS_NAME = "null_odds.json"
 _NEVER = -1e9
 
 
-class QuestionAnsweringTask:
+class QuestionAnsweringTask(FineTuningTask):
     """Loss, decoding and metrics of span prediction; an `Objective` of the training step.
 
     Args:
@@ -52,15 +52,12 @@ class QuestionAnsweringTask:
     """
 
     record_kind = "question_answering"
-    batching = "bucketed"
     best_metric = "f1"
-    best_is_lower = False
     losses = ("loss",)
-    model_inputs = tuple(ENCODER_INPUTS)
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         del vocab, experiment
-        self._manifest = manifest
+        super().__init__(manifest)
         self._rule = SpanRule(
             version_2_with_negative=bool(manifest.options.get("version_2_with_negative"))
         )
@@ -69,19 +66,6 @@ class QuestionAnsweringTask:
     def use_results(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Takes the null threshold that earlier evaluations chose: their mean, if they did."""
         self._null_threshold = mean_null_threshold(results)
-
-    def sizes(self, config: BertConfig) -> dict[str, int]:
-        """The largest lengths and values of these records, for the parser."""
-        return {
-            "S": self._manifest.max_seq_length,
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
-        }
-
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
-        """Nothing is missing in a parsed batch."""
-        del seed
-        return lambda batch, numbers: batch
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         """The model to train; a span head that the checkpoint has goes on from there."""
@@ -204,12 +188,6 @@ class QuestionAnsweringTask:
             with atomic_file(output_dir / name) as file:
                 file.write(json.dumps(content, indent=4) + "\n")
         return [output_dir / name for name in files]
-
-    def baselines(
-        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
-    ) -> dict[str, float]:
-        """None."""
-        return {}
 
     def _rankings(
         self, collected: Collected, examples: Examples

@@ -238,7 +238,7 @@ class Run:
     def _checked_batching(self, task: Any) -> str:
         runtime = self._experiment.runtime
         batching = self._experiment.data.batching or task.batching
-        if batching == "packed" and not getattr(task, "can_pack", False):
+        if batching == "packed" and not task.can_pack:
             raise InputError(
                 f"data.batching is packed: the records of {self._experiment.task} cannot be packed "
                 "while training; use bucketed"

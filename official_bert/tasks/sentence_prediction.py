@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -23,6 +23,7 @@ from official_bert.evaluation.pictures import draw_confusion
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.classifier import BertClassifier
 from official_bert.tasks.examples import Examples
+from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
@@ -31,7 +32,7 @@ PREDICTIONS_NAME, CONFUSION_NAME = "predictions.tsv", "confusion_matrix.png"
 CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi_label", "regression"
 
 
-class SentencePredictionTask:
+class SentencePredictionTask(FineTuningTask):
     """Loss, metrics and predictions; an `Objective` of the training step.
 
     Args:
@@ -44,23 +45,15 @@ class SentencePredictionTask:
     """
 
     record_kind = "sentence_prediction"
-    batching = "bucketed"
     can_pack = True
-    best_is_lower = False
-    model_inputs = (
-        "input_word_ids",
-        "input_mask",
-        "input_type_ids",
-        "position_ids",
-        "pack_ids",
-        "cls_positions",
-    )
+    model_inputs = (*FineTuningTask.model_inputs, "position_ids", "pack_ids", "cls_positions")
     losses = ("loss",)
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
+        del vocab
+        super().__init__(manifest)
         self._problem = manifest.options["problem"]
         self._labels = manifest.labels
-        self._max_seq_length = manifest.max_seq_length
         self.best_metric = glue.main_metric(manifest.dataset, self._problem)
         self._class_weights = self._checked(experiment.train.class_weights)
 
@@ -71,15 +64,10 @@ class SentencePredictionTask:
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
         return {
-            "S": self._max_seq_length,
+            **super().sizes(config),
             "L": self._num_outputs,
             "num_labels": self._num_outputs,
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
         }
-
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
-        return lambda batch, numbers: batch
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         """The model to train: a new head, unless the checkpoint has one of the same labels."""
@@ -124,11 +112,6 @@ class SentencePredictionTask:
         logits = np.stack([record["logits"] for record in collected])
         labels = np.stack([record["label_ids"] for record in collected])
         return {**values, **glue.metrics(self._problem, logits, labels)}
-
-    def baselines(
-        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
-    ) -> dict[str, float]:
-        return {}
 
     def write_predictions(
         self, collected: Collected, examples: Examples, output_dir: pathlib.Path

@@ -6,7 +6,7 @@ B batch, S sequence, C classes.
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from official_bert.evaluation.tagging import entity_scores, repaired
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.token_classifier import BertTokenClassifier
 from official_bert.tasks.examples import Examples
+from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
@@ -28,7 +29,7 @@ Tensors = Mapping[str, tf.Tensor]
 PREDICTIONS_NAME = "predictions.conll"
 
 
-class TaggingTask:
+class TaggingTask(FineTuningTask):
     """Loss, scores and predictions of tagging; an `Objective` of the training step.
 
     Args:
@@ -38,29 +39,13 @@ class TaggingTask:
     """
 
     record_kind = "tagging"
-    batching = "bucketed"
     losses = ("tagging_loss",)
     best_metric = "f1"
-    best_is_lower = False
-    model_inputs = ("input_word_ids", "input_mask", "input_type_ids")
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         del vocab, experiment
+        super().__init__(manifest)
         self._labels = manifest.labels
-        self._max_seq_length = manifest.max_seq_length
-
-    def sizes(self, config: BertConfig) -> dict[str, int]:
-        """The largest lengths and values of these records, for the parser."""
-        return {
-            "S": self._max_seq_length,
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
-        }
-
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
-        """A parsed batch lacks nothing."""
-        del seed
-        return lambda batch, numbers: batch
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         """A tagger on the checkpoint's encoder; the whole checkpoint if it has these labels."""
@@ -98,13 +83,6 @@ class TaggingTask:
             gold.append(example["tags"])
             said.append(predicted[example["sentence_id"]])
         return {"loss": values["tagging_loss"], **entity_scores(gold, said)}
-
-    def baselines(
-        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
-    ) -> dict[str, float]:
-        """None: a tagger that always says O has an F1 of 0."""
-        del train_paths, eval_paths, config
-        return {}
 
     def write_predictions(
         self, collected: Collected, examples: Examples, output_dir: pathlib.Path
