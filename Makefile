@@ -13,7 +13,7 @@ RUNTIME := $(VENV)/.runtime-installed
 DEVELOPMENT := $(VENV)/.development-installed
 SOURCES := official_bert data_prep export tests
 
-.PHONY: quickstart test test-slow lint bench weights compare-tokenizer clean-quickstart
+.PHONY: quickstart test test-slow lint bench weights compare-tokenizer
 
 # ---- set-up -------------------------------------------------------------------------------------
 
@@ -31,11 +31,14 @@ $(DEVELOPMENT): requirements.txt requirements-dev.txt | $(RUN)
 
 # ---- checks -------------------------------------------------------------------------------------
 
+# Two files of tests at a time; each file's tests share what they set up.
+PYTEST := $(RUN) -m pytest --numprocesses=2 --dist=loadfile
+
 test: $(DEVELOPMENT)
-	$(RUN) -m pytest
+	$(PYTEST)
 
 test-slow: $(DEVELOPMENT)
-	$(RUN) -m pytest -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow"
 
 lint: $(DEVELOPMENT)
 	$(RUN) -m ruff check $(SOURCES)
