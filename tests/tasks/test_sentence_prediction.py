@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from data_prep.datasets import make_data_set
+from data_prep.finetuning_folder import write_folder
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
 from official_bert.tasks.run import Run
 from official_bert.tasks.sentence_prediction import SentencePredictionTask
 from official_bert.text import Vocab
-from tests.finetuning_data import TOKENS, opinions, prepare_table
+from tests.finetuning_data import TOKENS, opinions, prepare_table, settings
+from tests.public_data import public_data
 
 SMALL = (
     "model.encoder.hidden_size=16",
@@ -137,6 +140,15 @@ def test_numbers_are_learnt(tmp_path):
     lines = (tmp_path / "out" / "predictions.tsv").read_text().splitlines()
     assert lines[0] == "id\tprediction"
     assert float(lines[1].split("\t")[1]) == pytest.approx(4.0, abs=0.5)
+
+
+def test_published_rows_of_sts_b_train(tmp_path):
+    folder = public_data("fixtures/hf_datasets_dummy/glue/stsb/dummy_data/SST-B")
+    given = settings("stsb", folder, max_seq_length=16)
+    write_folder(make_data_set(given), given, tmp_path / "data", num_shards=1, overwrite=False)
+    _, before = _trained(tmp_path / "data", tmp_path / "a", "train.steps=1", "train.batch_size=3")
+    _, after = _trained(tmp_path / "data", tmp_path / "b", "train.steps=60", "train.batch_size=3")
+    assert after["loss"] < 0.5 * before["loss"]
 
 
 def test_several_labels_are_learnt(tmp_path):
