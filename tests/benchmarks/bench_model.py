@@ -2,7 +2,8 @@
 
 Both models take the same step (6 layers of 384, batch 32 x 128, classification on the pooled
 output, AdamW, gradients clipped to norm 1) in one process, in turns (A B A B …); what counts is the
-median of the wall time, and the ratio. Each precision has a process of its own.
+median of the wall time, and the ratio. Each precision has a process of its own; bfloat16 is left out
+where the processor has no instructions for it, since one step takes many seconds there.
 
 usage: python -m tests.benchmarks.bench_model
 """
@@ -48,6 +49,13 @@ def run() -> list[dict[str, Any]]:
         )
         rows += json.loads(done.stdout.decode().splitlines()[-1])
     return rows
+
+
+def _has_bfloat16() -> bool:
+    """True unless Linux says that the processor has no instructions for it."""
+    path = pathlib.Path("/proc/cpuinfo")
+    flags = set(path.read_text().split()) if path.exists() else set()
+    return not flags or bool(flags & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
 def _measure(policy: str) -> list[dict[str, Any]]:
