@@ -57,6 +57,10 @@ class Tagging(AnswerModule):
 
     Words are those of `WrittenWords`: of text whose words have spaces between them, those. A text
     that is longer than the model reads is cut as in training, and no entity goes over a cut.
+
+    A model of ours says IOB2, and an I- that goes on with no entity is O, as in evaluation. In one
+    from elsewhere (no `tag_schemes` among the `task_options`), whose convention nobody knows, it
+    begins an entity.
     """
 
     name = "tagging"
@@ -73,8 +77,10 @@ class Tagging(AnswerModule):
         self._kind_names = sorted({label.kind for label in labels if label.kind})
         numbers = {kind: number for number, kind in enumerate(self._kind_names)}
         self._kinds = tf.constant([numbers.get(label.kind, -1) for label in labels], tf.int32)
-        self._inside = tf.constant([label.prefix in "IE" for label in labels], tf.bool)
-        self._ends = tf.constant([label.prefix in "ES" and bool(label.prefix) for label in labels])
+        self._inside = tf.constant([label.prefix not in ("B", "S") for label in labels], tf.bool)
+        strict = "tag_schemes" in options.task_options
+        self._needs_start = tf.constant([strict and label.prefix in ("I", "E") for label in labels])
+        self._ends = tf.constant([label.prefix in ("E", "S") for label in labels])
         self._as_first = tf.constant([label.named("B") for label in labels])
         self._as_further = tf.constant([label.named("I") for label in labels])
 
@@ -195,10 +201,18 @@ class Tagging(AnswerModule):
             & ~tf.gather(self._ends, before)
             & ~context["begins_window"]
         )
+        # Each word with those that go on from it; all are what the first one is.
+        first = tf.gather(tf.where(~goes_on)[:, 0], tf.cumsum(tf.cast(~goes_on, tf.int32)) - 1)
+        is_nothing = tf.gather(self._needs_start, tf.gather(best, first))
         labels = tf.where(
             goes_on, tf.gather(self._as_further, best), tf.gather(self._as_first, best)
         )
-        return _Tagged(labels, tf.reduce_max(probabilities, axis=1), kinds, goes_on)
+        return _Tagged(
+            labels=tf.where(is_nothing, "O", labels),
+            scores=tf.reduce_max(probabilities, axis=1),
+            kinds=tf.where(is_nothing, -1, kinds),
+            goes_on=goes_on,
+        )
 
     def _logits_in_blocks(self, inputs: Tensors) -> tf.Tensor:
         """float32 [K, S, C]."""

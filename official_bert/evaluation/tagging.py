@@ -11,18 +11,19 @@ Sequences = Sequence[Sequence[str]]
 
 
 def repaired(tags: Sequence[str]) -> list[str]:
-    """The tags with every entity begun by B-: what a tagger says need not follow IOB2.
+    """The tags without what is no IOB2: what a tagger says need not follow it.
 
-    An I- that goes on with nothing, or with another type, begins an entity:
-    repaired(["O", "I-PER", "I-LOC", "I-LOC"])  # ["O", "B-PER", "B-LOC", "I-LOC"]
+    An I- that goes on with no entity of its type is O, as are those behind it, which is how
+    seqeval's strict mode reads it:
+    repaired(["B-PER", "I-PER", "I-LOC", "I-LOC", "O"])  # ["B-PER", "I-PER", "O", "O", "O"]
 
     Args:
         tags: of one sentence, or of one window: an entity never goes on from another one.
     """
     result: list[str] = []
-    for index, tag in enumerate(tags):
-        goes_on = index > 0 and tags[index - 1][2:] == tag[2:]
-        result.append(tag if tag[:2] != "I-" or goes_on else f"B-{tag[2:]}")
+    for tag in tags:
+        goes_on = bool(result) and result[-1][2:] == tag[2:]
+        result.append(tag if tag[:2] != "I-" or goes_on else "O")
     return result
 
 

@@ -13,6 +13,7 @@ from tests.answering.tiny import options
 from tests.export.hostile import NAMED, random_strings
 
 OUT, B_LOC, I_LOC, B_PER, I_PER = range(5)
+OURS = {"tag_schemes": {"train": "iob2"}}
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def bundle():
 
 @pytest.fixture(scope="module")
 def module(bundle):
-    return Tagging(bundle, options())
+    return Tagging(bundle, options(task_options=OURS))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def _values(answer):
 
 def test_entities_with_their_places_in_characters(module):
     texts = ["é the capital, of france", "w1", ""]
-    answer = _values(_decoded(module, texts, [[OUT, B_PER, I_PER, OUT, OUT, I_LOC], [B_LOC], []]))
+    answer = _values(_decoded(module, texts, [[I_LOC, B_PER, I_PER, OUT, OUT, B_LOC], [B_LOC], []]))
     score = np.exp(2) / (np.exp(2) + 4)
     np.testing.assert_allclose(answer.pop("entity_score"), [[score] * 2, [score, -1], [-1] * 2])
     assert answer == {
@@ -84,12 +85,12 @@ def test_labels_are_repaired_as_in_evaluation(module, seed):
 
 
 def test_no_entity_goes_over_a_cut(bundle):
-    module = Tagging(bundle, options(max_seq_length=6))
+    module = Tagging(bundle, options(max_seq_length=6, task_options=OURS))
     answer = _values(
         _decoded(module, ["w1 w2 w3 w4 w1 w2"], [[OUT, OUT, B_PER, I_PER, I_PER, OUT]])
     )
-    assert answer["word_labels"] == [["O", "O", "B-PER", "I-PER", "B-PER", "O"]]
-    assert answer["entity_text"] == [["w3 w4", "w1"]]
+    assert answer["word_labels"] == [["O", "O", "B-PER", "I-PER", "O", "O"]]
+    assert answer["entity_text"] == [["w3 w4"]]
 
 
 def test_the_model_is_read_at_the_first_piece(bundle, module):
@@ -107,7 +108,7 @@ def test_the_model_is_read_at_the_first_piece(bundle, module):
 
 
 def test_long_texts_are_cut_as_prepared_data_is(bundle):
-    module = Tagging(bundle, options(max_seq_length=10))
+    module = Tagging(bundle, options(max_seq_length=10, task_options=OURS))
     random = np.random.default_rng(1)
     texts = [
         random.choice(["w1", "w2", "parisian", ".", "the"], size).tolist() for size in (70, 3, 40)
@@ -151,7 +152,7 @@ def test_more_windows_than_are_computed_at_once(bundle, monkeypatch):
 
 def test_texts_alone_and_padded_to_a_fixed_length(bundle, answerer):
     texts = ["w1 the", "", "the capital of france is paris. " * 5, "🇫🇷 café \0"]
-    together = Answerer.from_module(Tagging(bundle, options(pad_to=24)))(
+    together = Answerer.from_module(Tagging(bundle, options(pad_to=24, task_options=OURS)))(
         [(t.encode(),) for t in texts]
     )
     for text, answer in zip(texts, together, strict=True):

@@ -4,8 +4,7 @@
 
 FOLDER has train.conll, dev.conll and perhaps test.conll in IOB2 (`write_splits` makes them). The
 weights, hyperparameters and rule of the labels (first piece of each word, argmax) are those of
-configs/finetuning/ner_minilm.yaml; the score is seqeval's strict one, of the tags as they are
-("raw") and repaired as ours are.
+configs/finetuning/ner_minilm.yaml; the score is seqeval's strict one.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import numpy as np
 import torch
 from transformers import BertForTokenClassification, BertTokenizerFast
 
-from official_bert.evaluation.tagging import entity_scores, repaired
+from official_bert.evaluation.tagging import entity_scores
 
 Sentence = tuple[list[str], list[str]]
 
@@ -111,9 +110,7 @@ def train(arguments: argparse.Namespace, seed: int, data: dict[str, list[Sentenc
     model.eval()
     for split in data.keys() - {"train"}:
         gold, said = [tags for _, tags in data[split]], predict(model, encoded[split], labels)
-        raw = entity_scores(gold, said)["f1"]
-        result[f"{split}_f1_raw"] = round(raw, 4)
-        result[f"{split}_f1"] = round(entity_scores(gold, [repaired(t) for t in said])["f1"], 4)
+        result[f"{split}_f1"] = round(entity_scores(gold, said)["f1"], 4)
     return result
 
 

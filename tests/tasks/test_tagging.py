@@ -78,10 +78,10 @@ def _record(sentence, window, words, labels):
 
 
 COLLECTED = [
-    _record(1, 0, [0, 1], [I_LOC, OUT]),
+    _record(1, 0, [0, 1], [B_LOC, OUT]),
     # The second window of a sentence comes first; its I-PER goes on with nothing.
     _record(0, 1, [3, 4, 4], [I_PER, I_PER, B_LOC]),
-    _record(0, 0, [0, 0, 1, 2], [B_LOC, OUT, I_PER, I_PER]),
+    _record(0, 0, [0, 0, 1, 2], [B_LOC, OUT, B_PER, I_PER]),
 ]
 EXAMPLES = [
     {
@@ -103,23 +103,23 @@ EXAMPLES = [
 
 def test_windows_are_joined_and_no_entity_goes_over_a_cut(task):
     assert task._predicted_tags(COLLECTED) == {
-        0: ["B-LOC", "B-PER", "I-PER", "B-PER", "I-PER"],
+        0: ["B-LOC", "B-PER", "I-PER", "O", "O"],
         1: ["B-LOC", "O"],
     }
     results = task.results({"tagging_loss": 0.5}, COLLECTED, lambda: iter(EXAMPLES))
     assert results["loss"] == 0.5
     assert results["LOC_f1"] == 1.0
-    assert results["PER_f1"] == 0.0  # One entity of four words is no two of two.
-    assert results["precision"] == 0.5
+    assert results["PER_f1"] == 0.0  # An entity of four words is none of two.
+    assert results["precision"] == pytest.approx(2 / 3)
     assert results["recall"] == pytest.approx(2 / 3)
-    assert results["token_accuracy"] == pytest.approx(6 / 7)
+    assert results["token_accuracy"] == pytest.approx(5 / 7)
 
 
 def test_predictions_are_the_input_with_a_column_more(task, tmp_path):
     (path,) = task.write_predictions(COLLECTED, lambda: iter(EXAMPLES), tmp_path)
     assert path.read_text() == (
-        "-DOCSTART- O O\n\na\tx\tI-LOC\tB-LOC\nb\tI-PER\tB-PER\nc d I-PER I-PER\ne  I-PER B-PER\n"
-        "f I-PER I-PER\n\na I-LOC B-LOC\nb O O\n\n-DOCSTART- O O\n"
+        "-DOCSTART- O O\n\na\tx\tI-LOC\tB-LOC\nb\tI-PER\tB-PER\nc d I-PER I-PER\ne  I-PER O\n"
+        "f I-PER O\n\na I-LOC B-LOC\nb O O\n\n-DOCSTART- O O\n"
     )
 
 
