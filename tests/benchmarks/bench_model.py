@@ -2,8 +2,8 @@
 
 Both models take the same step (6 layers of 384, batch 32 x 128, classification on the pooled
 output, AdamW, gradients clipped to norm 1) in one process, in turns (A B A B …); what counts is the
-median of the wall time, and the ratio. Each precision has a process of its own; bfloat16 is left out
-where the processor has no instructions for it, since one step takes many seconds there.
+median of the wall time, and the ratio. Each precision has a process of its own; bfloat16 is left
+out where the processor has no instructions for it, since one step takes many seconds there.
 
 usage: python -m tests.benchmarks.bench_model
 """
