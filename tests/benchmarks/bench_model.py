@@ -35,7 +35,7 @@ def run() -> list[dict[str, Any]]:
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
     rows = []
     policies = ["float32"]
-    if {"avx512_bf16", "amx_bf16"} & set(pathlib.Path("/proc/cpuinfo").read_text().split()):
+    if _has_bfloat16():
         policies.append("mixed_bfloat16")
     else:
         print("no bfloat16: this processor has no instructions for it", file=sys.stderr)
