@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import functools
 import random
-import time
 
 import numpy as np
 import pytest
@@ -234,21 +233,3 @@ def test_readable_lines(bundle):
     answer |= {"answer": "", "answer_start": -1, "answer_end": -1, "score": 0.95}
     lines = QuestionAnswering.readable(["where?", "in paris ."], answer)
     assert lines[1] == "  0.9500  (no answer)"
-
-
-def test_time_is_linear_in_the_context(bundle):
-    """A long context takes as long as ten of a tenth of it; CPU time, which others do not touch."""
-    module = answer_function(_module(bundle))
-    rng = random.Random(0)
-    parts = [" ".join(rng.choices(WORDS, k=4000))[:15_000] for _ in range(10)]
-    question = tf.constant(["where"])
-
-    def seconds(contexts):
-        start = time.process_time()
-        for context in contexts:
-            module(question=question, context=tf.constant([context]))
-        return time.process_time() - start
-
-    long = "".join(parts)
-    seconds([parts[0], long])
-    assert min(seconds([long]) for _ in range(3)) < 1.3 * min(seconds(parts) for _ in range(3))

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import pathlib
+import resource
 import shutil
 import subprocess
 from typing import Any
@@ -27,6 +28,7 @@ from official_bert.errors import InputError
 from official_bert.experiment import load_experiment
 from official_bert.tasks.run import Run
 from official_bert.text import Vocab
+from tests.export.hostile import NAMED, random_strings
 from tests.finetuning_data import settings
 from tests.public_data import public_data
 
@@ -237,6 +239,35 @@ def test_merged_requests_answer_as_each_alone(exported):
                 np.testing.assert_allclose(together, alone, atol=1e-5)
             else:
                 assert (together.numpy() == alone.numpy()).all()
+
+
+def _run_hostile(exported, strings):
+    """Every answer is there and finite."""
+    signature = tf.saved_model.load(str(exported.folder)).signatures["serving_default"]
+    for start in range(0, len(strings), 50):
+        batch = strings[start : start + 50]
+        texts = {}
+        for number, (name, spec) in enumerate(exported.module.text_inputs.items()):
+            column = batch[::-1] if number else batch
+            several = [[text, b"x"] for text in column]
+            texts[name] = tf.constant(column if spec.shape.rank == 1 else several)
+        for value in signature(**texts).values():
+            assert value.shape[0] == len(batch)
+            if value.dtype.is_floating:
+                assert np.isfinite(value.numpy()).all()
+
+
+def test_hostile_text_gets_finite_answers(exported):
+    _run_hostile(exported, [*NAMED, *random_strings(300, seed=3)])
+
+
+@pytest.mark.slow
+def test_ten_thousand_hostile_texts_leave_memory_flat(exported):
+    _run_hostile(exported, [*NAMED, *random_strings(3000, seed=1)])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _run_hostile(exported, random_strings(7000, seed=2))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # KiB
+    assert grown < 60 * 1024
 
 
 def test_labels_that_do_not_fit_are_refused(tmp_path):
