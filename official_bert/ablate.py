@@ -2,7 +2,7 @@
 
   python -m official_bert.ablate --config_file=configs/finetuning/cola_minilm.yaml \\
       --params_override=data.path=data/cola,model.pretrained=MINILM \\
-      --grid_file=configs/ablations/paper_search.yaml --output_dir=ablation/cola
+      --grid_file=configs/grids/paper_search.yaml --output_dir=ablation/cola
 
 A run that was stopped goes on with the same command, run by run.
 """
