@@ -14,7 +14,7 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
-from official_bert.tasks.sentence_prediction import MULTI_LABEL, REGRESSION
+from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
 
 
 class SentencePrediction(AnswerModule):

@@ -19,6 +19,8 @@ from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.evaluation import glue
+from official_bert.evaluation.glue import CLASSIFICATION, MULTI_LABEL, REGRESSION
+from official_bert.evaluation.glue_files import PREDICTIONS_NAME
 from official_bert.evaluation.pictures import draw_confusion
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.classifier import BertClassifier
@@ -28,8 +30,7 @@ from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
 Tensors = Mapping[str, tf.Tensor]
-PREDICTIONS_NAME, CONFUSION_NAME = "predictions.tsv", "confusion_matrix.png"
-CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi_label", "regression"
+CONFUSION_NAME = "confusion_matrix.png"
 
 
 class SentencePredictionTask(FineTuningTask):

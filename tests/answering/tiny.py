@@ -1,10 +1,11 @@
-"""A small pretrainer with weights of a fixed seed, in memory and as a model folder."""
+"""Small models with weights of a fixed seed, in memory and as a model folder."""
 
 from __future__ import annotations
 
 import pathlib
 
 import tensorflow as tf
+import tf_keras
 
 from official_bert.answering.base import AnswerOptions
 from official_bert.checkpoints.load import Pretrained
@@ -19,29 +20,45 @@ MAX_POSITIONS = 24
 
 
 def tiny_bundle(**config_changes: object) -> Pretrained:
-    """Weights are wide, so that the answers are far from uniform."""
-    config = BertConfig(
+    """A pretrainer; half of everything is dropped while it trains."""
+    config = tiny_config(hidden_dropout_prob=0.5, **config_changes)
+    return bundle_of("pretrainer", BertPretrainer(config))
+
+
+def tiny_config(**changes: object) -> BertConfig:
+    """Two layers of 16 for `TOKENS`."""
+    return BertConfig(
         vocab_size=len(TOKENS),
         hidden_size=16,
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=32,
         max_position_embeddings=MAX_POSITIONS,
-        hidden_dropout_prob=0.5,
-    ).replace(**config_changes)
-    model = BertPretrainer(config)
-    generator = tf.random.Generator.from_seed(7)
+    ).replace(**changes)
+
+
+def bundle_of(
+    kind: str,
+    model: tf_keras.Model,
+    *,
+    labels: tuple[str, ...] = (),
+    tokens: tuple[str, ...] = TOKENS,
+    tokenizer_config: TokenizerConfig | None = None,
+    seed: int = 7,
+) -> Pretrained:
+    """A model as if loaded. Its weights are wide, so that the answers are far from uniform."""
+    generator = tf.random.Generator.from_seed(seed)
     for variable in model.variables:
         shift = 1.0 if "gamma" in variable.name else 0.0
         variable.assign(shift + 0.5 * generator.normal(variable.shape))
     return Pretrained(
         path=pathlib.Path(),
         format="official_bert",
-        kind="pretrainer",
+        kind=kind,
         model=model,
-        vocab=Vocab(TOKENS),
-        labels=(),
-        tokenizer_config=TokenizerConfig(),
+        vocab=Vocab(tokens),
+        labels=labels,
+        tokenizer_config=tokenizer_config or TokenizerConfig(),
         dropped={},
         new_variables=(),
     )
