@@ -94,9 +94,10 @@ class DataConfig(hyperparams.Config):
 
 @dataclasses.dataclass
 class OptimizerConfig(hyperparams.Config):
-    """AdamW with linear warm-up and linear decay (Devlin et al. 2019, A.2 and A.3).
+    """The optimizer, with linear warm-up and linear decay (Devlin et al. 2019, A.2 and A.3).
 
     Attributes:
+        kind: "adamw", or "lamb" for very large batches (You et al. 2020).
         learning_rate: at the end of the warm-up.
         warmup_steps: optimizer steps; unset: `warmup_proportion` of all steps.
         warmup_proportion: share of all steps.
@@ -108,6 +109,7 @@ class OptimizerConfig(hyperparams.Config):
             the whole rate; 1: all alike.
     """
 
+    kind: str = "adamw"
     learning_rate: float = 1e-4
     warmup_steps: int | None = None
     warmup_proportion: float = 0.1
@@ -193,6 +195,28 @@ class RuntimeConfig(hyperparams.Config):
 
 
 @dataclasses.dataclass
+class SecondPhaseConfig(hyperparams.Config):
+    """The end of a run on other data: longer sequences (Devlin et al. 2019, A.2).
+
+    Evaluation stays with `data.path`.
+
+    Attributes:
+        path: prepared data of the second phase; "": there is none.
+        start: share of `train.steps` that come before.
+        batch_size: unset: `train.batch_size`.
+        learning_rate: set: each phase has its own warm-up and decay, the second with this rate
+            (You et al. 2020, section 4.1); unset: one schedule over both.
+        warmup_proportion: share of the second phase's steps, where it has a rate of its own.
+    """
+
+    path: str = ""
+    start: float = 0.9
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    warmup_proportion: float = 0.1
+
+
+@dataclasses.dataclass
 class ExperimentConfig(hyperparams.Config):
     """A whole run, as it stands in a YAML file. `task` names a module of official_bert.tasks."""
 
@@ -201,6 +225,7 @@ class ExperimentConfig(hyperparams.Config):
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     optimizer: OptimizerConfig = dataclasses.field(default_factory=OptimizerConfig)
     train: TrainConfig = dataclasses.field(default_factory=TrainConfig)
+    second_phase: SecondPhaseConfig = dataclasses.field(default_factory=SecondPhaseConfig)
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
     runtime: RuntimeConfig = dataclasses.field(default_factory=RuntimeConfig)
 
@@ -221,6 +246,7 @@ _LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
     "optimizer.layer_decay": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "train.class_weights": (lambda v: all(w >= 0 for w in v), "numbers of at least 0"),
     "evaluation.patience": (lambda v: v >= 0, "at least 0"),
+    "optimizer.kind": (lambda v: v in ("adamw", "lamb"), "adamw or lamb"),
     "optimizer.learning_rate": (lambda v: v > 0, "above 0"),
     "optimizer.warmup_steps": (lambda v: v is None or v >= 0, "at least 0"),
     "optimizer.warmup_proportion": (lambda v: 0 <= v <= 1, "between 0 and 1"),
@@ -238,6 +264,10 @@ _LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
     "train.checkpoint_every_steps": (lambda v: v >= 0, "at least 0"),
     "train.checkpoint_every_seconds": (lambda v: v >= 0, "at least 0"),
     "train.keep_checkpoints": (lambda v: v >= 1, "at least 1"),
+    "second_phase.start": (lambda v: 0 < v < 1, "above 0 and below 1"),
+    "second_phase.batch_size": (lambda v: v is None or v >= 1, "at least 1"),
+    "second_phase.learning_rate": (lambda v: v is None or v > 0, "above 0"),
+    "second_phase.warmup_proportion": (lambda v: 0 <= v <= 1, "between 0 and 1"),
     "evaluation.every_steps": (lambda v: v >= 0, "at least 0"),
     "evaluation.every_epochs": (lambda v: v >= 0, "at least 0"),
     "evaluation.batch_size": (lambda v: v >= 1, "at least 1"),
@@ -279,6 +309,8 @@ def load_experiment(
         experiment.evaluation.every_steps or experiment.evaluation.every_epochs
     ):
         raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
+    if experiment.second_phase.path and experiment.train.steps is None:
+        raise InputError("second_phase.path needs train.steps, the steps of both phases together")
     for name, (good, requirement) in _LIMITS.items():
         section, field = name.split(".")
         value = getattr(getattr(experiment, section), field)

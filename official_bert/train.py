@@ -21,7 +21,13 @@ _OVERRIDES = flags.DEFINE_multi_string(
 )
 _MODEL_DIR = flags.DEFINE_string("model_dir", None, "Model folder.", required=True)
 _MODE = flags.DEFINE_enum(
-    "mode", "train_and_eval", ["train", "eval", "train_and_eval"], "What to do."
+    "mode",
+    "train_and_eval",
+    ["train", "eval", "train_and_eval"],
+    "What to do; eval watches the folder of a training and evaluates its checkpoints.",
+)
+_EVAL_TIMEOUT = flags.DEFINE_float(
+    "eval_timeout", 3600.0, "Seconds without a new checkpoint after which --mode=eval ends."
 )
 _TPU = flags.DEFINE_string("tpu", None, "TPU address, or 'local'; for runtime.strategy=tpu.")
 _ON_NONFINITE = flags.DEFINE_enum(
@@ -44,7 +50,7 @@ def main() -> None:
     run = Run(experiment, _MODEL_DIR.value, tpu=_TPU.value)
     try:
         if _MODE.value == "eval":
-            results = run.evaluate()
+            results = run.watch(timeout=_EVAL_TIMEOUT.value)
         else:
             results = run.train(
                 evaluate=_MODE.value == "train_and_eval",

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from absl import logging
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.config import BertConfig
-from official_bert.data import batching, diagnosis, packing, pipeline
-from official_bert.data.manifest import VOCAB_NAME, Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
-from official_bert.tasks import task_class
 from official_bert.tasks.examples import examples_of
+from official_bert.tasks.feed import Feed, chosen_batching
 from official_bert.tasks.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.tasks.model_folder import ModelFolder
-from official_bert.text.vocab import Vocab
+from official_bert.tasks.phases import Phase, learning_rate_schedule
+from official_bert.tasks.prepared_data import PreparedData
 from official_bert.training import loop
-from official_bert.training.checkpointing import BestModel, Checkpoints
+from official_bert.training.checkpointing import CHECKPOINTS_NAME, BestModel, Checkpoints
 from official_bert.training.evaluator import Evaluator
 from official_bert.training.optimization import make_optimizer
-from official_bert.training.run_log import RunLog
+from official_bert.training.run_log import WATCHED_METRICS_NAME, RunLog
 from official_bert.training.step import TrainingModel
 from official_bert.training.strategy import is_chief, make_strategy, set_runtime
 
@@ -48,26 +45,22 @@ class Run:
         self._folder = ModelFolder(model_dir)
         if not experiment.data.path:
             raise InputError("data.path is not set: name a folder of prepared data")
-        self._data_dir = pathlib.Path(experiment.data.path)
-        self._manifest = Manifest.load(self._data_dir)
-        task = task_class(experiment.task)
-        if self._manifest.task != task.record_kind:
-            raise InputError(
-                f"{self._data_dir} holds {self._manifest.task} records; the task "
-                f"{experiment.task} reads {task.record_kind} records"
-            )
-        self._task = task(self._manifest, self._load_vocab(), experiment)
+        self._data = PreparedData(experiment.data.path, experiment)
+        self._task = self._data.task
         runtime = experiment.runtime
         set_runtime(
             seed=experiment.train.seed,
             precision=runtime.precision,
             deterministic=runtime.deterministic,
         )
-        self._batching = self._checked_batching(task)
+        chosen_batching(experiment, self._task)  # Refused before the checkpoint is read.
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
         self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
         self._encoder_config = self._resolve_encoder_config()
+        self._feed = Feed(
+            self._data, self._encoder_config, experiment, batch_size=experiment.train.batch_size
+        )
 
     def train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         """Trains to the end, from where the model folder stands.
@@ -87,35 +80,21 @@ class Run:
         total_steps = self._total_steps()
         if self._writes:
             self._folder.prepare(
-                self._experiment, self._encoder_config, self._manifest, self._data_dir
+                self._experiment, self._encoder_config, self._data.manifest, self._data.folder
             )
         finished = self._folder.results()
         if finished is not None and finished["total_steps"] == total_steps:
             logging.info("%s is finished: %d steps", self._folder.path, total_steps)
             return finished
-        paths = self._paths(self._experiment.data.train_split)
+        phases = self._phases(total_steps)
         with self._strategy.scope():
-            training_model = self._make_training_model(total_steps)
-        checkpoints = Checkpoints(
-            self._folder.path,
-            training_model,
-            keep=config.keep_checkpoints,
-            every_steps=config.checkpoint_every_steps,
-            every_seconds=config.checkpoint_every_seconds,
-            writes=self._writes,
-        )
+            training_model = self._make_training_model(phases)
+        checkpoints = self._checkpoints(training_model)
         start_step = checkpoints.restore()
         if start_step:
             logging.info("going on from step %d of %s", start_step, self._folder.path)
-        metric = self._experiment.evaluation.best_metric or self._task.best_metric
-        best = BestModel(
-            self._folder.path,
-            training_model.model,
-            metric=metric,
-            lower=self._task.best_is_lower if metric == self._task.best_metric else False,
-            writes=self._writes,
-        )
-        evaluated = evaluate and self._experiment.data.eval_split in self._manifest.splits
+        best = self._best(training_model)
+        evaluated = evaluate and self._experiment.data.eval_split in self._data.manifest.splits
         training = loop.TrainingLoop(
             training_model,
             checkpoints,
@@ -132,19 +111,68 @@ class Run:
             patience=self._experiment.evaluation.patience if evaluated else 0,
             skip_nonfinite=skip_nonfinite,
         )
-        with self._bad_records_named(paths):
-            try:
-                training.run(
-                    self._training_dataset(paths, start_step),
-                    start_step=start_step,
-                    total_steps=total_steps,
-                )
-            except loop.NonFiniteLossError as error:
-                self._report_nonfinite(error, paths)
+        for phase in phases:
+            if start_step < phase.stop or phase is phases[-1]:
+                self._train_phase(training, phase, max(start_step, phase.start))
         score = best.score() if evaluated and self._writes else None
         if score is None:
             return {}
         return self._write_results(score["step"], score["metrics"], total_steps)
+
+    def _train_phase(self, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
+        with phase.feed.bad_records_named(self._experiment.data.train_split):
+            try:
+                training.run(
+                    phase.feed.training_dataset(start_step - phase.start),
+                    start_step=start_step,
+                    stop_step=phase.stop,
+                )
+            except loop.NonFiniteLossError as error:
+                self._report_nonfinite(error, phase)
+
+    def watch(self, *, timeout: float) -> dict[str, float]:
+        """Evaluates each checkpoint that a training, in another process, writes into the folder.
+
+        Keeps `best/` and the results as `train` does, and ends with the checkpoint of the last
+        step; a checkpoint that is replaced while another is evaluated is passed over.
+
+        Args:
+            timeout: end, too, when nothing new came for so many seconds.
+
+        Returns:
+            The metrics in `eval_results.json`.
+
+        Raises:
+            InputError: no checkpoint came, or a record cannot be used.
+        """
+        total_steps = self._total_steps()
+        with self._strategy.scope():
+            training_model = self._make_training_model([Phase(self._feed, 0, 1)])
+        evaluation = self._make_evaluation(training_model.model)
+        best = self._best(training_model)
+        folder = self._folder.path / CHECKPOINTS_NAME
+        logging.info("waiting for checkpoints in %s", folder)
+        results: dict[str, float] = {}
+        for _ in tf.train.checkpoints_iterator(str(folder), timeout=timeout):
+            step = self._checkpoints(training_model).restore()
+            log = RunLog(
+                self._folder.path,
+                start_step=step - 1,
+                total_steps=total_steps,
+                metrics_name=WATCHED_METRICS_NAME,
+            )
+            with self._feed.bad_records_named(self._experiment.data.eval_split):
+                metrics = evaluation()
+            log.evaluation(step, metrics)
+            best.update(step, metrics)
+            score = best.score()
+            assert score is not None
+            results = self._write_results(score["step"], score["metrics"], step)
+            if step >= total_steps:
+                break
+        if not results:
+            raise InputError(f"no checkpoint came into {folder} within {timeout:g} s")
+        return results
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates the best model of the folder, or its newest checkpoint; writes the results.
@@ -154,7 +182,7 @@ class Run:
         """
         model, step = self._restored()
         self._use_results(self._folder)
-        with self._bad_records_named(self._paths(self._experiment.data.eval_split)):
+        with self._feed.bad_records_named(self._experiment.data.eval_split):
             metrics = self._make_evaluation(model)()
         return self._write_results(step, metrics, step)
 
@@ -181,12 +209,13 @@ class Run:
         if others:
             model = self._ensemble(model, others)
         self._use_results(self._folder, *map(ModelFolder, others))
-        paths = self._paths(split)
-        with self._bad_records_named(paths):
-            _, collected = self._evaluator(model, paths, with_losses=False)()
+        with self._feed.bad_records_named(split):
+            _, collected = self._evaluator(model, split, with_losses=False)()
         folder = pathlib.Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        return self._task.write_predictions(collected, examples_of(self._data_dir, split), folder)
+        return self._task.write_predictions(
+            collected, examples_of(self._data.folder, split), folder
+        )
 
     def _ensemble(self, model: tf.Module, others: Sequence[str]) -> tf.Module:
         """`model` and those of other folders, of the same vocabulary, as one."""
@@ -197,9 +226,9 @@ class Run:
         with self._strategy.scope():
             bundles = [load_pretrained(path) for path in others]
         for path, bundle in zip(others, bundles, strict=True):
-            if not bundle.vocab or bundle.vocab.sha256 != self._manifest.vocab_sha256:
+            if not bundle.vocab or bundle.vocab.sha256 != self._data.manifest.vocab_sha256:
                 raise InputError(
-                    f"{path} has another vocabulary than {self._data_dir}: the models of an "
+                    f"{path} has another vocabulary than {self._data.folder}: the models of an "
                     "ensemble must read the same records"
                 )
         return self._task.ensemble([model, *(bundle.model for bundle in bundles)])
@@ -212,43 +241,17 @@ class Run:
     def _restored(self) -> tuple[tf.Module, int]:
         """The best model of the folder, or its newest one, and its step."""
         with self._strategy.scope():
-            training_model = self._make_training_model(total_steps=1)
-        best = BestModel(self._folder.path, training_model.model, metric="", lower=True)
+            training_model = self._make_training_model([Phase(self._feed, 0, 1)])
+        best = self._best(training_model)
         score = best.score()
         if score is not None:
             best.restore()
             step = score["step"]
         else:
-            step = Checkpoints(
-                self._folder.path, training_model, keep=1, every_steps=0, every_seconds=0
-            ).restore()
+            step = self._checkpoints(training_model).restore()
         if not step:
             raise InputError(f"{self._folder.path} has no trained model: train it first")
         return training_model.model, step
-
-    def _load_vocab(self) -> Vocab:
-        vocab = Vocab.from_file(self._data_dir / VOCAB_NAME)
-        if vocab.sha256 != self._manifest.vocab_sha256:
-            raise InputError(
-                f"{self._data_dir / VOCAB_NAME} has sha256 {vocab.sha256}, the manifest beside it "
-                f"says {self._manifest.vocab_sha256}: prepare the data again"
-            )
-        return vocab
-
-    def _checked_batching(self, task: Any) -> str:
-        runtime = self._experiment.runtime
-        batching = self._experiment.data.batching or task.batching
-        if batching == "packed" and not task.can_pack:
-            raise InputError(
-                f"data.batching is packed: the records of {self._experiment.task} cannot be packed "
-                "while training; use bucketed"
-            )
-        if batching == "packed" and (runtime.strategy == "tpu" or runtime.jit_compile):
-            raise InputError(
-                "data.batching is packed, which gives batches of different numbers of rows; "
-                "compiled steps need one shape: use padded"
-            )
-        return batching
 
     def _load_pretrained(self) -> Pretrained | None:
         path = self._experiment.model.pretrained
@@ -257,33 +260,43 @@ class Run:
         with self._strategy.scope():
             pretrained = load_pretrained(path, new_heads=True)
         sha256 = pretrained.vocab.sha256 if pretrained.vocab else "(it has none)"
-        if sha256 != self._manifest.vocab_sha256:
+        if sha256 != self._data.manifest.vocab_sha256:
             raise InputError(
-                f"the vocabulary of {path} has sha256 {sha256}, that of {self._data_dir} "
-                f"{self._manifest.vocab_sha256}: prepare the data with the checkpoint's vocab.txt"
+                f"the vocabulary of {path} has sha256 {sha256}, that of {self._data.folder} "
+                f"{self._data.manifest.vocab_sha256}: prepare the data with the checkpoint's "
+                "vocab.txt"
             )
         self._experiment.model.encoder.override(pretrained.config.to_dict())
         return pretrained
 
     def _resolve_encoder_config(self) -> BertConfig:
         values = self._experiment.model.encoder.as_dict()
-        size = self._manifest.vocab_size
+        size = self._data.manifest.vocab_size
         if values["vocab_size"] is None:
             values["vocab_size"] = self._experiment.model.encoder.vocab_size = size
-        config = BertConfig.from_dict(values)
-        if config.vocab_size != size:
-            raise InputError(
-                f"model.encoder.vocab_size is {config.vocab_size}, but the vocabulary of "
-                f"{self._data_dir} has {size} entries: leave vocab_size out to take that"
-            )
-        if self._manifest.max_seq_length > config.max_position_embeddings:
-            raise InputError(
-                f"{self._data_dir} has sequences of {self._manifest.max_seq_length} tokens, above "
-                f"model.encoder.max_position_embeddings {config.max_position_embeddings}"
-            )
-        return config
+        return BertConfig.from_dict(values)
 
-    def _make_training_model(self, total_steps: int) -> TrainingModel:
+    def _phases(self, total_steps: int) -> list[Phase]:
+        second = self._experiment.second_phase
+        if not second.path:
+            return [Phase(self._feed, 0, total_steps)]
+        data = PreparedData(second.path, self._experiment)
+        for name in ("vocab_sha256", "labels"):
+            if getattr(data.manifest, name) != getattr(self._data.manifest, name):
+                raise InputError(
+                    f"{second.path} has another {name} than {self._data.folder}: both phases "
+                    "train one model"
+                )
+        feed = Feed(
+            data,
+            self._encoder_config,
+            self._experiment,
+            batch_size=second.batch_size or self._experiment.train.batch_size,
+        )
+        switch = round(total_steps * second.start)
+        return [Phase(self._feed, 0, switch), Phase(feed, switch, total_steps)]
+
+    def _make_training_model(self, phases: Sequence[Phase]) -> TrainingModel:
         experiment = self._experiment
         model = self._task.make_model(self._encoder_config, self._pretrained)
         if experiment.model.frozen_layers is not None:
@@ -296,14 +309,10 @@ class Run:
             max_grad_norm=experiment.optimizer.max_grad_norm,
         )
         optimizer = experiment.optimizer
-        warmup_steps = optimizer.warmup_steps
-        if warmup_steps is None:
-            warmup_steps = round(total_steps * optimizer.warmup_proportion)
         training_model.compile(
             optimizer=make_optimizer(
-                learning_rate=optimizer.learning_rate,
-                warmup_steps=min(warmup_steps, total_steps),
-                total_steps=total_steps,
+                optimizer.kind,
+                learning_rate=learning_rate_schedule(experiment, phases),
                 weight_decay=optimizer.weight_decay,
                 beta_1=optimizer.beta_1,
                 beta_2=optimizer.beta_2,
@@ -319,6 +328,27 @@ class Run:
             training_model.optimizer.set_rate_shares(shares)
         return training_model
 
+    def _checkpoints(self, training_model: TrainingModel) -> Checkpoints:
+        config = self._experiment.train
+        return Checkpoints(
+            self._folder.path,
+            training_model,
+            keep=config.keep_checkpoints,
+            every_steps=config.checkpoint_every_steps,
+            every_seconds=config.checkpoint_every_seconds,
+            writes=self._writes,
+        )
+
+    def _best(self, training_model: TrainingModel) -> BestModel:
+        metric = self._experiment.evaluation.best_metric or self._task.best_metric
+        return BestModel(
+            self._folder.path,
+            training_model.model,
+            metric=metric,
+            lower=self._task.best_is_lower if metric == self._task.best_metric else False,
+            writes=self._writes,
+        )
+
     def _total_steps(self) -> int:
         config = self._experiment.train
         if config.steps is not None:
@@ -333,101 +363,26 @@ class Run:
         return max(1, round(records / self._experiment.train.batch_size))
 
     def _num_records(self) -> int:
-        split = self._experiment.data.train_split
-        self._paths(split)
-        count = self._manifest.splits[split]["num_records"]
-        if not count:
-            raise InputError(f"the split {split!r} of {self._data_dir} has no records")
-        return count
+        return self._data.num_records(self._experiment.data.train_split)
 
-    def _paths(self, split: str) -> list[str]:
-        return self._manifest.shard_paths(self._data_dir, split)
-
-    def _parser(self, paths: list[str]) -> pipeline.Parser:
-        return pipeline.make_parser(
-            pipeline.present_features(self._task.record_kind, paths),
-            sizes=self._task.sizes(self._encoder_config),
-            pad_to_max=self._experiment.runtime.strategy == "tpu"
-            or self._experiment.runtime.jit_compile,
-        )
-
-    def _training_dataset(self, paths: list[str], start_step: int) -> tf.data.Dataset:
-        batch_size = self._experiment.train.batch_size
-        dataset = self._complete_batches(
-            self._serialized_batches(paths, start_step), paths, batch_size, start_step * batch_size
-        )
-        options = tf.data.Options()
-        # Each worker takes its part of every global batch, so all together see one order.
-        options.experimental_distribute.auto_shard_policy = (
-            tf.data.experimental.AutoShardPolicy.DATA
-        )
-        return dataset.with_options(options)
-
-    def _complete_batches(
-        self, serialized: tf.data.Dataset, paths: list[str], batch_size: int, start_record: int
-    ) -> tf.data.Dataset:
-        """Serialized batches -> what the model and the losses take."""
-        parse = self._parser(paths)
-        complete = self._task.completion(self._experiment.train.seed)
-        packed = self._batching == "packed"
-
-        def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
-            first = start_record + index * batch_size
-            batch = complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
-            return packing.pack_batch(batch, self._manifest.max_seq_length) if packed else batch
-
-        dataset = serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
-        return dataset.prefetch(tf.data.AUTOTUNE)
-
-    def _serialized_batches(
-        self, paths: list[str], start_step: int, *, with_places: bool = False
-    ) -> tf.data.Dataset:
-        config = self._experiment.train
-        settings: dict[str, Any] = {
-            "num_records": self._num_records(),
-            "batch_size": config.batch_size,
-            "seed": config.seed,
-            "shuffle_buffer": self._experiment.data.shuffle_buffer,
-            "with_places": with_places,
-        }
-        # With less than a batch in an epoch there is nothing to sort.
-        if self._batching == "bucketed" and self._num_records() >= config.batch_size:
-            return batching.bucketed_training_batches(paths, start_batch=start_step, **settings)
-        return pipeline.training_batches(
-            paths, start_record=start_step * config.batch_size, **settings
-        )
-
-    def _evaluator(self, model: tf.Module, paths: list[str], *, with_losses: bool) -> Evaluator:
-        batch_size = self._experiment.evaluation.batch_size
-        if self._batching == "bucketed":
-            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
-        else:
-            serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
-        dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
+    def _evaluator(self, model: tf.Module, split: str, *, with_losses: bool) -> Evaluator:
+        dataset = self._feed.evaluation_dataset(split)
         return Evaluator(model, self._task, dataset, self._strategy, with_losses=with_losses)
 
     def _make_evaluation(self, model: tf.Module) -> Callable[[], dict[str, float]]:
         split = self._experiment.data.eval_split
-        evaluator = self._evaluator(model, self._paths(split), with_losses=True)
-        examples = examples_of(self._data_dir, split)
+        evaluator = self._evaluator(model, split, with_losses=True)
+        examples = examples_of(self._data.folder, split)
         return lambda: self._task.results(*evaluator(), examples)
-
-    @contextlib.contextmanager
-    def _bad_records_named(self, paths: list[str]) -> Iterator[None]:
-        """Turns TensorFlow's complaint about some record into one that says which."""
-        try:
-            yield
-        except (tf.errors.InvalidArgumentError, tf.errors.DataLossError):
-            sizes = self._task.sizes(self._encoder_config)
-            diagnosis.check_files(self._task.record_kind, paths, sizes)
-            raise
 
     def _write_results(
         self, step: int, metrics: dict[str, float], total_steps: int
     ) -> dict[str, float]:
         config = self._experiment.data
         baselines = self._task.baselines(
-            self._paths(config.train_split), self._paths(config.eval_split), self._encoder_config
+            self._data.paths(config.train_split),
+            self._data.paths(config.eval_split),
+            self._encoder_config,
         )
         results = {
             **metrics,
@@ -439,13 +394,11 @@ class Run:
         self._folder.write_results(results)
         return results
 
-    def _report_nonfinite(self, error: loop.NonFiniteLossError, paths: list[str]) -> None:
+    def _report_nonfinite(self, error: loop.NonFiniteLossError, phase: Phase) -> None:
         """Writes nonfinite.json and raises an InputError that names it."""
-        batches = self._serialized_batches(paths, error.step, with_places=True)
-        _, files, numbers = next(iter(batches))
         records = [
-            {"file": os.path.basename(file.decode()), "record": int(number)}
-            for file, number in zip(files.numpy(), numbers.numpy(), strict=True)
+            {"file": os.path.basename(file), "record": number}
+            for file, number in phase.feed.places(error.step - phase.start)
         ]
         path = self._folder.write_nonfinite(
             {"step": error.step, "logs": error.logs, "records": records}

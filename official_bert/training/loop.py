@@ -89,30 +89,30 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._start = self._done = 0
         self._evaluated_step = -1
 
-    def run(self, dataset: tf.data.Dataset, *, start_step: int, total_steps: int) -> None:
-        """Trains up to `total_steps` and saves.
+    def run(self, dataset: tf.data.Dataset, *, start_step: int, stop_step: int) -> None:
+        """Trains up to `stop_step` and saves; may be called again, to go on with other data.
 
         Args:
             dataset: endless batches, beginning with that of `start_step`.
             start_step: steps that are done.
-            total_steps: steps that shall be done in the end.
+            stop_step: steps that shall be done in the end.
 
         Raises:
             Interrupted: SIGTERM or SIGINT came; the run is saved.
             NonFiniteLossError: see there; the run stands at its last checkpoint.
         """
         self._start = self._done = start_step
-        if start_step < total_steps and not self._patience_is_over():
+        if start_step < stop_step and not self._patience_is_over():
             with self._signals_noted():
                 self._training_model.fit(
                     dataset,
-                    steps_per_epoch=total_steps - start_step,
+                    steps_per_epoch=stop_step - start_step,
                     epochs=1,
                     callbacks=[self],
                     verbose=0,
                 )
             self._save(self._checkpoints.save)
-        if self._signal is not None and self._done < total_steps:
+        if self._signal is not None and self._done < stop_step:
             raise Interrupted(self._signal)
         if self._evaluate is not None and self._evaluated_step < self._done:
             self._run_evaluation()

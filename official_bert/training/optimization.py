@@ -1,4 +1,4 @@
-"""AdamW, linear warm-up and linear decay (Devlin et al. 2019, A.2)."""
+"""AdamW or LAMB, linear warm-up and linear decay (Devlin et al. 2019, A.2)."""
 
 from __future__ import annotations
 
@@ -41,23 +41,20 @@ class AdamW(tf_keras.optimizers.AdamW):
         """Nothing: `update_step` does it, variable by variable."""
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
-        key = self._var_key(variable)
-        slot = self._index_dict[key]
         dtype = variable.dtype
-        rate = tf.cast(self.learning_rate, dtype) * self._rate_shares.get(key, 1.0)
-        if self.weight_decay and self._use_weight_decay(variable):
+        rate = self._rate(variable)
+        if self._decays(variable):
             # One number first: each product with the variable is a pass over memory.
             variable.assign_sub(variable * (tf.cast(self.weight_decay, dtype) * rate))
         beta_1, beta_2 = (tf.constant(b, dtype) for b in (self.beta_1, self.beta_2))
-        step = tf.cast(self.iterations + 1, dtype)
-        zero = tf.zeros((), dtype)
+        beta_1_power, beta_2_power = self._beta_powers(dtype)
+        momentum, velocity = self._moments(variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
-            m=self._momentums[slot].handle,
-            v=self._velocities[slot].handle,
-            # The kernel divides by 1 - beta^t: powers of 0 mean no correction.
-            beta1_power=tf.pow(beta_1, step) if self._bias_correction else zero,
-            beta2_power=tf.pow(beta_2, step) if self._bias_correction else zero,
+            m=momentum.handle,
+            v=velocity.handle,
+            beta1_power=beta_1_power,
+            beta2_power=beta_2_power,
             lr=rate,
             beta1=beta_1,
             beta2=beta_2,
@@ -65,11 +62,61 @@ class AdamW(tf_keras.optimizers.AdamW):
             grad=tf.convert_to_tensor(gradient),
         )
 
+    def _rate(self, variable: tf.Variable) -> tf.Tensor:
+        share = self._rate_shares.get(self._var_key(variable), 1.0)
+        return tf.cast(self.learning_rate, variable.dtype) * share
+
+    def _decays(self, variable: tf.Variable) -> bool:
+        return bool(self.weight_decay) and self._use_weight_decay(variable)
+
+    def _moments(self, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
+        slot = self._index_dict[self._var_key(variable)]
+        return self._momentums[slot], self._velocities[slot]
+
+    def _beta_powers(self, dtype: tf.DType) -> tuple[tf.Tensor, tf.Tensor]:
+        """beta^t of both moments, which are divided by 1 - beta^t: 0 is no correction."""
+        if not self._bias_correction:
+            return tf.zeros((), dtype), tf.zeros((), dtype)
+        step = tf.cast(self.iterations + 1, dtype)
+        return (
+            tf.pow(tf.constant(self.beta_1, dtype), step),
+            tf.pow(tf.constant(self.beta_2, dtype), step),
+        )
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "bias_correction": self._bias_correction}
 
 
-def learning_rate_schedule(
+class Lamb(AdamW):
+    """Adam whose step on each variable is as long as the variable itself, times the rate.
+
+    For batches of tens of thousands (You et al. 2020, algorithm 2). Variables without weight decay
+    (biases, layer norms) take plain Adam steps, as in the LAMB of
+    `official.modeling.optimization`; that one is a legacy optimizer, which knows no `build` and no
+    shares of the rate.
+    """
+
+    def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
+        momentum, velocity = self._moments(variable)
+        momentum.assign(momentum * self.beta_1 + gradient * (1.0 - self.beta_1))
+        velocity.assign(velocity * self.beta_2 + tf.square(gradient) * (1.0 - self.beta_2))
+        beta_1_power, beta_2_power = self._beta_powers(variable.dtype)
+        scale = tf.sqrt(velocity / (1.0 - beta_2_power)) + self.epsilon
+        update = momentum / (1.0 - beta_1_power) / scale
+        rate = self._rate(variable)
+        if self._use_weight_decay(variable):
+            update += variable * self.weight_decay
+            length, step_length = tf.norm(variable), tf.norm(update)
+            # A variable of zeros has to get away from there.
+            both = (length > 0) & (step_length > 0)
+            rate *= tf.where(both, tf.math.divide_no_nan(length, step_length), 1.0)
+        variable.assign_sub(update * rate)
+
+
+OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
+
+
+def warm_up_and_decay(
     learning_rate: float, warmup_steps: int, total_steps: int
 ) -> tf_keras.optimizers.schedules.LearningRateSchedule:
     """0 -> `learning_rate` in `warmup_steps`, then -> 0 at `total_steps`, both linear.
@@ -77,6 +124,7 @@ def learning_rate_schedule(
     The rate at step t (the first update is t = 0) is
     `learning_rate * min(t / warmup, (total - t) / (total - warmup))`.
     """
+    warmup_steps = min(warmup_steps, total_steps)
     decay = optimization.PolynomialDecayWithOffset(
         offset=warmup_steps,
         initial_learning_rate=learning_rate,
@@ -88,20 +136,46 @@ def learning_rate_schedule(
     return optimization.LinearWarmup(decay, warmup_steps, warmup_learning_rate=0.0)
 
 
+class PhasedSchedule(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """`first` before `switch_step`, then `second`, which counts its steps from there."""
+
+    def __init__(
+        self,
+        first: tf_keras.optimizers.schedules.LearningRateSchedule,
+        second: tf_keras.optimizers.schedules.LearningRateSchedule,
+        *,
+        switch_step: int,
+    ):
+        super().__init__()
+        self._first, self._second, self._switch_step = first, second, switch_step
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        step = tf.convert_to_tensor(step)
+        switch = tf.cast(self._switch_step, step.dtype)
+        later = self._second(tf.maximum(step - switch, 0))
+        return tf.where(step < switch, self._first(step), later)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"first": self._first, "second": self._second, "switch_step": self._switch_step}
+
+
 def make_optimizer(
+    kind: str,
     *,
-    learning_rate: float,
-    warmup_steps: int,
-    total_steps: int,
+    learning_rate: float | tf_keras.optimizers.schedules.LearningRateSchedule,
     weight_decay: float,
     beta_1: float,
     beta_2: float,
     epsilon: float,
     bias_correction: bool,
 ) -> AdamW:
-    """The optimizer of pretraining and fine-tuning. Clipping is the training step's part."""
-    optimizer = AdamW(
-        learning_rate=learning_rate_schedule(learning_rate, warmup_steps, total_steps),
+    """The optimizer of pretraining and fine-tuning. Clipping is the training step's part.
+
+    Args:
+        kind: a key of `OPTIMIZERS`.
+    """
+    optimizer = OPTIMIZERS[kind](
+        learning_rate=learning_rate,
         weight_decay=weight_decay,
         beta_1=beta_1,
         beta_2=beta_2,

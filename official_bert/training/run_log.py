@@ -13,6 +13,8 @@ from absl import logging
 from matplotlib.figure import Figure
 
 METRICS_NAME = "metrics.jsonl"
+# Of `--mode=eval`, which runs beside the training that writes the other file.
+WATCHED_METRICS_NAME = "eval_metrics.jsonl"
 PICTURE_NAME = "training.png"
 
 
@@ -25,6 +27,7 @@ class RunLog:
             killed after its last checkpoint, are dropped.
         total_steps: for the time left.
         writes: false for all but one of several workers: lines on stderr, no files.
+        metrics_name: name of the file of metrics.
     """
 
     def __init__(
@@ -34,16 +37,19 @@ class RunLog:
         start_step: int,
         total_steps: int,
         writes: bool = True,
+        metrics_name: str = METRICS_NAME,
     ):
         self._writes = writes
         self._model_dir = pathlib.Path(model_dir)
+        self._metrics_path = self._model_dir / metrics_name
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
         if not writes:
             return
         self._writer = tf.summary.create_file_writer(str(self._model_dir / "tensorboard"))
-        kept = [line for line in read_metrics(self._model_dir) if line["step"] <= start_step]
-        with open(self._model_dir / METRICS_NAME, "w", encoding="utf-8") as file:
+        lines = read_metrics(self._model_dir, metrics_name)
+        kept = [line for line in lines if line["step"] <= start_step]
+        with open(self._metrics_path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in kept)
 
     def training(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -87,7 +93,7 @@ class RunLog:
     def _write(self, step: int, split: str, values: Mapping[str, float]) -> None:
         if not self._writes:
             return
-        with open(self._model_dir / METRICS_NAME, "a", encoding="utf-8") as file:
+        with open(self._metrics_path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"step": step, "split": split, **values}) + "\n")
         with self._writer.as_default(step):
             for name, value in values.items():
@@ -95,9 +101,9 @@ class RunLog:
         self._writer.flush()
 
 
-def read_metrics(model_dir: str | os.PathLike[str]) -> list[dict]:
-    """The lines of metrics.jsonl; a last line that was cut off by a kill is left out."""
-    path = pathlib.Path(model_dir) / METRICS_NAME
+def read_metrics(model_dir: str | os.PathLike[str], name: str = METRICS_NAME) -> list[dict]:
+    """The lines of a file of metrics; a last line that was cut off by a kill is left out."""
+    path = pathlib.Path(model_dir) / name
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -106,7 +112,7 @@ def read_metrics(model_dir: str | os.PathLike[str]) -> list[dict]:
 
 def draw_curves(model_dir: str | os.PathLike[str]) -> None:
     """Writes training.png: a panel for the loss, for each share (accuracy, F1, …) and the rate."""
-    lines = read_metrics(model_dir)
+    lines = [*read_metrics(model_dir), *read_metrics(model_dir, WATCHED_METRICS_NAME)]
     names = {name for line in lines for name in line} - {"step", "split"}
     shares = sorted(n for n in names if n.endswith(("accuracy", "f1", "correlation", "match")))
     panels = [["loss", *sorted(n for n in names if n.endswith("_loss"))], shares, ["learning_rate"]]

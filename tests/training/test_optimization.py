@@ -2,27 +2,34 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
+from official.modeling.optimization.lamb import LAMB
 
-from official_bert.training.optimization import AdamW, learning_rate_schedule, make_optimizer
+from official_bert.training.optimization import (
+    AdamW,
+    Lamb,
+    PhasedSchedule,
+    make_optimizer,
+    warm_up_and_decay,
+)
 
 
 @pytest.mark.parametrize(
     ("step", "expected"), [(0, 0.0), (5, 0.5), (10, 1.0), (55, 0.5), (100, 0.0), (120, 0.0)]
 )
 def test_schedule_is_linear_up_and_down(step, expected):
-    schedule = learning_rate_schedule(1.0, warmup_steps=10, total_steps=100)
+    schedule = warm_up_and_decay(1.0, warmup_steps=10, total_steps=100)
     assert float(schedule(step)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_schedule_is_continuous_at_the_hand_over():
-    schedule = learning_rate_schedule(1.0, warmup_steps=50, total_steps=100)
+    schedule = warm_up_and_decay(1.0, warmup_steps=50, total_steps=100)
     assert float(schedule(49)) == pytest.approx(0.98)
     assert float(schedule(50)) == pytest.approx(1.0)
     assert float(schedule(51)) == pytest.approx(0.98)
 
 
 def test_schedule_without_warm_up_starts_at_the_top():
-    schedule = learning_rate_schedule(2.0, warmup_steps=0, total_steps=10)
+    schedule = warm_up_and_decay(2.0, warmup_steps=0, total_steps=10)
     assert [float(schedule(t)) for t in (0, 5, 10)] == pytest.approx([2.0, 1.0, 0.0])
 
 
@@ -58,9 +65,8 @@ def test_without_bias_correction_the_first_step_is_that_of_google_research_bert(
 
 def test_biases_and_layer_norms_do_not_decay():
     optimizer = make_optimizer(
+        "adamw",
         learning_rate=1.0,
-        warmup_steps=0,
-        total_steps=10,
         weight_decay=0.1,
         beta_1=0.9,
         beta_2=0.999,
@@ -89,3 +95,41 @@ def test_shares_of_the_rate_scale_update_and_decay():
     # Decay 0.1 * 0.5 and a first step of Adam of 0.1.
     assert updates[1.0] == pytest.approx((0.15, 0.15), rel=1e-4)
     assert updates[0.25] == pytest.approx((0.15, 0.0375), rel=1e-4)
+
+
+def test_lamb_equals_that_of_the_model_garden():
+    ours = Lamb(learning_rate=0.1, weight_decay=0.05, epsilon=1e-6, jit_compile=False)
+    ours.exclude_from_weight_decay(var_names=["bias"])
+    theirs = LAMB(learning_rate=0.1, weight_decay_rate=0.05, exclude_from_weight_decay=["bias"])
+    for our, their in zip(_run(ours), _run(theirs), strict=True):
+        np.testing.assert_allclose(our, their, rtol=1e-5, atol=1e-6)
+
+
+def test_the_first_step_of_lamb_is_as_long_as_the_variable():
+    optimizer = make_optimizer(
+        "lamb",
+        learning_rate=0.5,
+        weight_decay=0.0,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-6,
+        bias_correction=True,
+    )
+    variable = tf.Variable([3.0, 4.0], name="layer/kernel")
+    optimizer.apply_gradients([(tf.constant([7.0, 7.0]), variable)])
+    # Adam's first step is the sign of the gradient, here (1, 1): 0.5 * 5 / sqrt(2) of it.
+    moved = 2.5 / np.sqrt(2.0)
+    assert variable.numpy() == pytest.approx([3.0 - moved, 4.0 - moved], rel=1e-5)
+
+
+def test_a_phase_of_its_own_warms_up_again():
+    schedule = PhasedSchedule(
+        warm_up_and_decay(1.0, warmup_steps=2, total_steps=10),
+        warm_up_and_decay(0.4, warmup_steps=2, total_steps=6),
+        switch_step=10,
+    )
+    steps = (0, 2, 6, 9, 10, 11, 12, 14, 16)
+    expected = [0.0, 1.0, 0.5, 0.125, 0.0, 0.2, 0.4, 0.2, 0.0]
+    assert [float(schedule(tf.constant(t, tf.int64))) for t in steps] == pytest.approx(
+        expected, abs=1e-6
+    )
