@@ -81,8 +81,7 @@ class DataConfig(hyperparams.Config):
         eval_split: the split to evaluate on; no evaluation during training if the data lacks it.
         shuffle_buffer: records in memory among which the next one is drawn.
         batching: "padded": batches as they are drawn; "bucketed": of records of like length, which
-            saves padding; "packed": several records in a row of max_seq_length; "": what suits the
-            task.
+            saves padding; "packed": several records in a row; "": what suits the task.
     """
 
     path: str = ""

@@ -1,6 +1,8 @@
-"""Several short records in one row of S tokens, each blind to the others.
+"""Several short records in one row, each blind to the others.
 
-B records, R rows, N records of the fullest row, S tokens of a row.
+A batch is then a random one, as without packing, and has next to no padding.
+
+B records, W tokens of the longest record, R rows, N records of the fullest row.
 """
 
 from __future__ import annotations
@@ -12,37 +14,41 @@ import tensorflow as tf
 _TOKENS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
-def pack_batch(batch: Mapping[str, tf.Tensor], max_seq_length: int) -> dict[str, tf.Tensor]:
+def pack_batch(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Puts the records of a batch into as few rows as first-fit, longest first, finds.
+
+    A row is as long as the longest record: attention costs the square of it.
 
     Attention stays within a record by `pack_ids` (1, 2, … along a row; 0 is padding), positions
     begin anew with each, and `cls_positions` says where each starts.
 
-        input_word_ids [[2, 7, 3], [2, 8, 0]] of lengths 3 and 2, max_seq_length 6
-        -> input_word_ids [[2, 7, 3, 2, 8, 0]], position_ids [[0, 1, 2, 0, 1, 0]],
-           pack_ids [[1, 1, 1, 2, 2, 0]], cls_positions [[0, 3]], record_weights [[1, 1]]
+        input_word_ids [[2, 7, 8, 3, 9], [2, 3, 0, 0, 0], [2, 9, 3, 0, 0]] of lengths 5, 2, 3
+        -> input_word_ids [[2, 7, 8, 3, 9], [2, 9, 3, 2, 3]]
+           position_ids [[0, 1, 2, 3, 4], [0, 1, 2, 0, 1]]
+           pack_ids [[1, 1, 1, 1, 1], [1, 1, 1, 2, 2]]
+           cls_positions [[0, 0], [0, 3]], record_weights [[1, 0], [1, 1]]
 
     Args:
         batch: `input_word_ids`, `input_mask`, `input_type_ids` int32 [B, W]; and anything [B, …].
-        max_seq_length: S.
 
     Returns:
-        the three and `position_ids`, `pack_ids` int32 [R, S]; `cls_positions` int32 [R, N] and
+        the three and `position_ids`, `pack_ids` int32 [R, W]; `cls_positions` int32 [R, N] and
         `record_weights` float32 [R, N], 0 where there is no record; the rest [R, N, …].
     """
     mask = batch["input_mask"]
     lengths = tf.reduce_sum(mask, axis=1)  # [B]
-    rows, starts, slots = _places(lengths, max_seq_length)
+    row_length = tf.shape(mask)[1]
+    rows, starts, slots = _places(lengths, row_length)
     num_rows, num_slots = tf.reduce_max(rows) + 1, tf.reduce_max(slots) + 1
 
     real = tf.where(mask > 0)  # [tokens, 2]: record, place in it
     record, place = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
     targets = tf.stack([tf.gather(rows, record), tf.gather(starts, record) + place], axis=1)
-    token_shape = tf.stack([num_rows, max_seq_length])
+    token_shape = tf.stack([num_rows, row_length])
     of_tokens = {name: tf.gather_nd(batch[name], real) for name in _TOKENS}
     of_tokens |= {"position_ids": place, "pack_ids": tf.gather(slots, record) + 1}
     packed = {
-        name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), [None, max_seq_length])
+        name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), [None, None])
         for name, values in of_tokens.items()
     }
     of_records = {name: value for name, value in batch.items() if name not in _TOKENS}
@@ -59,7 +65,7 @@ def pack_batch(batch: Mapping[str, tf.Tensor], max_seq_length: int) -> dict[str,
     return packed
 
 
-def _places(lengths: tf.Tensor, room: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _places(lengths: tf.Tensor, room: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Row, first token and slot in the row of each record; int32 [B] each."""
     count = tf.shape(lengths)[0]
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)

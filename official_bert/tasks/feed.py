@@ -73,22 +73,25 @@ class Feed:
             self._batch_size,
             start_step * self._batch_size,
         )
+        if self._batching == "packed":
+            dataset = dataset.map(packing.pack_batch, num_parallel_calls=tf.data.AUTOTUNE)
         options = tf.data.Options()
         # Each worker takes its part of every global batch, so all together see one order.
         options.experimental_distribute.auto_shard_policy = (
             tf.data.experimental.AutoShardPolicy.DATA
         )
-        return dataset.with_options(options)
+        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
 
     def evaluation_dataset(self, split: str) -> tf.data.Dataset:
         """Each record of a split once."""
         batch_size = self._experiment.evaluation.batch_size
         paths = self._data.paths(split)
-        if self._batching == "bucketed":
-            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
-        else:
+        if self._batching == "padded":
             serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
-        return self._complete_batches(serialized, paths, batch_size, start_record=0)
+        else:
+            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
+        dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
+        return dataset.prefetch(tf.data.AUTOTUNE)
 
     def places(self, step: int) -> list[tuple[str, int]]:
         """File, and number in the file, of each record of a training batch."""
@@ -121,15 +124,12 @@ class Feed:
             pad_to_max=runtime.strategy == "tpu" or runtime.jit_compile,
         )
         complete = task.completion(self._experiment.train.seed)
-        row_length = self._data.manifest.max_seq_length
 
         def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
             first = start_record + index * batch_size
-            batch = complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
-            return packing.pack_batch(batch, row_length) if self._batching == "packed" else batch
+            return complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
 
-        dataset = serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
-        return dataset.prefetch(tf.data.AUTOTUNE)
+        return serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
 
     def _serialized_batches(self, start_step: int, *, with_places: bool = False) -> tf.data.Dataset:
         num_records = self._data.num_records(self._experiment.data.train_split)

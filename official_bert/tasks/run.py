@@ -355,12 +355,12 @@ class Run:
             return config.steps
         return max(1, round(self._num_records() * config.epochs / config.batch_size))
 
-    def _steps_between_evaluations(self) -> int:
+    def _steps_between_evaluations(self) -> float:
         config = self._experiment.evaluation
         if config.every_steps or not config.every_epochs:
             return config.every_steps
         records = self._num_records() * config.every_epochs
-        return max(1, round(records / self._experiment.train.batch_size))
+        return max(1.0, records / self._experiment.train.batch_size)
 
     def _num_records(self) -> int:
         return self._data.num_records(self._experiment.data.train_split)

@@ -52,7 +52,8 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         evaluate: gives the metrics of the evaluation split; None for no evaluation.
         best: keeps the best weights; needs `evaluate`.
         log_every_steps: between two reports.
-        evaluate_every_steps: between two evaluations; 0: only at the end.
+        evaluate_every_steps: between two evaluations, perhaps not a whole number; 0: only at the
+            end.
         patience: training ends after so many evaluations that were not better; 0: never.
         skip_nonfinite: go on after a step that was not finite (it changes nothing) instead of
             stopping.
@@ -70,7 +71,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         evaluate: Callable[[], dict[str, float]] | None,
         best: BestModel,
         log_every_steps: int,
-        evaluate_every_steps: int,
+        evaluate_every_steps: float,
         patience: int,
         skip_nonfinite: bool,
     ):
@@ -136,7 +137,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         best = self._best.score() if self._patience else None
         if best is None:
             return False
-        return (self._done - best["step"]) // self._evaluate_every_steps >= self._patience
+        return round((self._done - best["step"]) / self._evaluate_every_steps) >= self._patience
 
     def _report(self) -> None:
         self._check_finite()
@@ -186,6 +187,6 @@ class TrainingLoop(tf_keras.callbacks.Callback):
                 signal.signal(number, handler)
 
 
-def _passed(before: int, after: int, every: int) -> bool:
+def _passed(before: int, after: int, every: float) -> bool:
     """Whether a multiple of `every` lies in (before, after]; never for 0."""
     return bool(every) and after // every > before // every

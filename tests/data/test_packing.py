@@ -21,7 +21,7 @@ def _batch(*rows):
 
 
 def test_two_short_records_share_a_row():
-    packed = pack_batch(_batch([2, 7, 3], [2, 8, 9, 9, 9, 3], [2, 3]), 6)
+    packed = pack_batch(_batch([2, 7, 3], [2, 8, 9, 9, 9, 3], [2, 3]))
     expected = {
         # The longest is put first.
         "input_word_ids": [[2, 8, 9, 9, 9, 3], [2, 7, 3, 2, 3, 0]],
@@ -55,7 +55,7 @@ def test_a_classifier_sees_a_packed_record_as_it_sees_it_alone():
     batch = _batch(*rows)
     names = ("input_word_ids", "input_mask", "input_type_ids")
     alone = model({name: batch[name] for name in names}, training=False)
-    packed = pack_batch(batch, 16)
+    packed = pack_batch(batch)
     assert packed["input_word_ids"].shape[0] < len(rows)
     inputs = (*names, "position_ids", "pack_ids", "cls_positions")
     logits = model({name: packed[name] for name in inputs}, training=False)  # [R, N, 3]
