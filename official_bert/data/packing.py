@@ -7,14 +7,16 @@ B records, W tokens of the longest record, R rows, N records of the fullest row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 _TOKENS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
-def pack_batch(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+def pack_batch(
+    batch: Mapping[str, tf.Tensor], token_features: Sequence[str] = ()
+) -> dict[str, tf.Tensor]:
     """Puts the records of a batch into as few rows as first-fit, longest first, finds.
 
     A row is as long as the longest record: attention costs the square of it.
@@ -30,10 +32,11 @@ def pack_batch(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
     Args:
         batch: `input_word_ids`, `input_mask`, `input_type_ids` int32 [B, W]; and anything [B, …].
+        token_features: names of others that are [B, W], with something for each token.
 
     Returns:
-        the three and `position_ids`, `pack_ids` int32 [R, W]; `cls_positions` int32 [R, N] and
-        `record_weights` float32 [R, N], 0 where there is no record; the rest [R, N, …].
+        the three, the token features, `position_ids` and `pack_ids` [R, W]; `cls_positions` int32
+        [R, N] and `record_weights` float32 [R, N], 0 where there is no record; the rest [R, N, …].
     """
     mask = batch["input_mask"]
     lengths = tf.reduce_sum(mask, axis=1)  # [B]
@@ -45,13 +48,13 @@ def pack_batch(batch: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     record, place = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
     targets = tf.stack([tf.gather(rows, record), tf.gather(starts, record) + place], axis=1)
     token_shape = tf.stack([num_rows, row_length])
-    of_tokens = {name: tf.gather_nd(batch[name], real) for name in _TOKENS}
+    of_tokens = {name: tf.gather_nd(batch[name], real) for name in (*_TOKENS, *token_features)}
     of_tokens |= {"position_ids": place, "pack_ids": tf.gather(slots, record) + 1}
     packed = {
         name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), [None, None])
         for name, values in of_tokens.items()
     }
-    of_records = {name: value for name, value in batch.items() if name not in _TOKENS}
+    of_records = {name: value for name, value in batch.items() if name not in of_tokens}
     of_records |= {
         "cls_positions": starts,
         "record_weights": tf.ones_like(starts, tf.float32),

@@ -25,6 +25,10 @@ class FeatureTaggingTask(TaggingTask):
         InputError: there is no checkpoint, whose features these would be.
     """
 
+    # An LSTM reads on from one record of a row into the next.
+    batching = "bucketed"
+    can_pack = False
+
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
         self._settings = experiment.model.feature_tagger

@@ -16,19 +16,24 @@ from official_bert.tasks.prepared_data import PreparedData
 
 
 def chosen_batching(experiment: ExperimentConfig, task: Any) -> str:
-    """`data.batching`, or what suits the task.
+    """`data.batching`; where it is not set, what suits the task and the runtime.
 
     Raises:
         InputError: the task or the runtime cannot do it.
     """
     runtime = experiment.runtime
-    chosen = experiment.data.batching or task.batching
+    one_shape = runtime.strategy == "tpu" or runtime.jit_compile
+    chosen = experiment.data.batching
+    if not chosen:
+        # Packed rows vary in number: not for compiled steps, nor to be split over replicas.
+        alone = runtime.strategy == "one_device" and not one_shape
+        return task.batching if alone else "padded"
     if chosen == "packed" and not task.can_pack:
         raise InputError(
             f"data.batching is packed: the records of {experiment.task} cannot be packed "
             "while training; use bucketed"
         )
-    if chosen == "packed" and (runtime.strategy == "tpu" or runtime.jit_compile):
+    if chosen == "packed" and one_shape:
         raise InputError(
             "data.batching is packed, which gives batches of different numbers of rows; "
             "compiled steps need one shape: use padded"
@@ -74,7 +79,11 @@ class Feed:
             start_step * self._batch_size,
         )
         if self._batching == "packed":
-            dataset = dataset.map(packing.pack_batch, num_parallel_calls=tf.data.AUTOTUNE)
+            token_features = self._data.task.token_features
+            dataset = dataset.map(
+                lambda batch: packing.pack_batch(batch, token_features),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
         options = tf.data.Options()
         # Each worker takes its part of every global batch, so all together see one order.
         options.experimental_distribute.auto_shard_policy = (

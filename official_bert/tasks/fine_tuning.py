@@ -23,12 +23,14 @@ class FineTuningTask:
     Attributes:
         batching: of `data.batching`, where the config does not say.
         can_pack: whether several records can share a row.
+        token_features: features of a record with something for each token, if it can.
         best_is_lower: whether less of `best_metric` is better.
         model_inputs: the entries of a batch that the model reads.
     """
 
     batching: ClassVar[str] = "bucketed"
     can_pack: ClassVar[bool] = False
+    token_features: ClassVar[tuple[str, ...]] = ()
     best_is_lower: ClassVar[bool] = False
     model_inputs: ClassVar[tuple[str, ...]] = tuple(ENCODER_INPUTS)
 

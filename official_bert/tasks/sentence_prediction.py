@@ -46,6 +46,7 @@ class SentencePredictionTask(FineTuningTask):
     """
 
     record_kind = "sentence_prediction"
+    batching = "packed"
     can_pack = True
     model_inputs = (*FineTuningTask.model_inputs, "position_ids", "pack_ids", "cls_positions")
     losses = ("loss",)

@@ -39,6 +39,10 @@ class TaggingTask(FineTuningTask):
     """
 
     record_kind = "tagging"
+    batching = "packed"
+    can_pack = True
+    token_features = ("label_ids", "word_ids")
+    model_inputs = (*FineTuningTask.model_inputs, "position_ids", "pack_ids")
     losses = ("tagging_loss",)
     best_metric = "f1"
 

@@ -38,6 +38,14 @@ def test_two_short_records_share_a_row():
         np.testing.assert_array_equal(packed[name], values, err_msg=name)
 
 
+def test_features_of_tokens_go_with_them():
+    batch = _batch([2, 7, 8, 3], [2, 3], [2, 3])
+    batch["word_ids"] = tf.constant([[-1, 0, 1, -1], [5, 6, 0, 0], [8, 9, 0, 0]])
+    packed = pack_batch(batch, ["word_ids"])
+    np.testing.assert_array_equal(packed["word_ids"], [[-1, 0, 1, -1], [5, 6, 8, 9]])
+    np.testing.assert_array_equal(packed["pack_ids"], [[1, 1, 1, 1], [1, 1, 2, 2]])
+
+
 def test_a_classifier_sees_a_packed_record_as_it_sees_it_alone():
     config = BertConfig(
         vocab_size=30,
