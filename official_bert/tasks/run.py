@@ -78,6 +78,7 @@ class Run:
         """
         config = self._experiment.train
         total_steps = self._total_steps()
+        phases = self._phases(total_steps)
         if self._writes:
             self._folder.prepare(
                 self._experiment, self._encoder_config, self._data.manifest, self._data.folder
@@ -86,7 +87,6 @@ class Run:
         if finished is not None and finished["total_steps"] == total_steps:
             logging.info("%s is finished: %d steps", self._folder.path, total_steps)
             return finished
-        phases = self._phases(total_steps)
         with self._strategy.scope():
             training_model = self._make_training_model(phases)
         checkpoints = self._checkpoints(training_model)
