@@ -1,8 +1,8 @@
 """Fine-tuning: rows a second on real rows, beside the Model Garden's encoder padded to 128.
 
-Ours takes the batches that a run takes (of like length, the whole of one pool), the peer the same
-rows in its own order, padded to 128 as its data sets are. Steps, head, optimizer and clipping are
-the same. In turns (A B A B …), one process for each data set; medians.
+Ours takes batches as a run takes them (random rows of the data set, packed), the peer as many rows
+padded to 128 as its data sets are. Steps, head, optimizer and clipping are the same. In turns
+(A B A B …), one process for each data set; medians.
 
 Needs the public test data; a data set that is not there is left out.
 """
@@ -24,8 +24,10 @@ from tests.public_data import ROOT
 
 ROUNDS = 3
 BATCH, LENGTH = 32, 128
-PEER_STEPS = 4
+STEPS, PEER_STEPS = 32, 4
 DATA_SETS = {"cola": "CoLA", "rte": "RTE"}
+
+_INPUTS = ("input_word_ids", "input_mask", "input_type_ids", "position_ids", "pack_ids")
 
 
 def run() -> list[dict[str, Any]]:
@@ -79,6 +81,7 @@ def _measure(task: str, glue: str) -> dict[str, Any]:
         "input_type_ids": tf.zeros((BATCH, LENGTH), tf.int32),
     }
     peer(padded)
+    padded["label_ids"] = tf.range(BATCH)[:, tf.newaxis] % 2
     jobs = {
         "ours": (_step(BertEncoder(config)), batches),
         "peer": (_step(peer), [padded] * PEER_STEPS),
@@ -101,11 +104,12 @@ def _measure(task: str, glue: str) -> dict[str, Any]:
 
 
 def _batches(task: str, glue: str) -> list[dict[str, Any]]:
-    """One pool of batches of the task's training rows, as a run takes them."""
+    """Batches of the task's training rows, as a run takes them."""
     from data_prep.datasets import make_data_set
     from data_prep.finetuning_folder import write_folder
-    from official_bert.data import batching, pipeline
+    from official_bert.data import pipeline
     from official_bert.data.manifest import Manifest
+    from official_bert.data.packing import pack_batch
     from official_bert.text import Vocab
     from tests.finetuning_data import settings
     from tests.public_data import public_data
@@ -122,18 +126,14 @@ def _batches(task: str, glue: str) -> list[dict[str, Any]]:
             sizes={"S": LENGTH, "num_labels": 2, "vocab_size": len(vocab), "type_vocab_size": 2},
             pad_to_max=False,
         )
-        dataset = batching.bucketed_training_batches(
+        dataset = pipeline.training_batches(
             paths,
             num_records=manifest.splits["train"]["num_records"],
             batch_size=BATCH,
             seed=1,
             shuffle_buffer=20_000,
         )
-        names = ("input_word_ids", "input_mask", "input_type_ids")
-        return [
-            {name: parse(serialized)[name] for name in names}
-            for serialized in dataset.take(batching.POOL_BATCHES)
-        ]
+        return [pack_batch(parse(serialized)) for serialized in dataset.take(STEPS)]
 
 
 def _step(encoder: Any) -> Any:
@@ -146,7 +146,6 @@ def _step(encoder: Any) -> Any:
 
     head = tf_keras.layers.Dense(2)
     head.build([None, 384])
-    labels = tf.range(BATCH) % 2
     variables = [*encoder.trainable_variables, *head.trainable_variables]
     optimizer = AdamW(1e-5, weight_decay=0.01, jit_compile=False)
     optimizer.build(variables)
@@ -156,8 +155,14 @@ def _step(encoder: Any) -> Any:
     def step(batch: dict[str, tf.Tensor]) -> tf.Tensor:
         seed = tf.stack([tf.constant(1, tf.int64), number.assign_add(1)])
         with tf.GradientTape() as tape, dropout_seed(seed):
-            logits = head(encoder(batch, training=True)["pooled_output"])
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            outputs = encoder({k: batch[k] for k in _INPUTS if k in batch}, training=True)
+            pooled = outputs["pooled_output"]  # [B, H]
+            if "cls_positions" in batch:
+                pooled = encoder.pooled(outputs, batch["cls_positions"])  # [R, N, H]
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                batch["label_ids"][..., 0], head(pooled)
+            )
+            loss = tf.reduce_sum(losses * batch.get("record_weights", 1.0)) / BATCH
         gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, variables)]
         gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
         optimizer.apply_gradients(zip(gradients, variables, strict=True))
