@@ -58,7 +58,8 @@ class BertConfig:
             H (Lan et al. 2020, section 3.1). None means H.
         share_layers: one set of weights for all L layers (Lan et al. 2020, section 3.1).
         attention: "bidirectional", or "causal" for the left-to-right ablation (section 5.1).
-        use_pooler: whether there is a tanh layer on [CLS], that is, a `pooled_output`.
+        use_pooler: whether there is a tanh layer on [CLS], that is, a `pooled_output`; on the last
+            token where attention is causal.
     """
 
     vocab_size: int = 30522

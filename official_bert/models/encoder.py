@@ -17,7 +17,7 @@ from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.embeddings import Embeddings
 from official_bert.layers.heads import gather_positions
 from official_bert.layers.transformer import TransformerLayer
-from official_bert.models.inputs import check_inputs
+from official_bert.models.inputs import check_inputs, check_packing
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 OPTIONAL_ENCODER_INPUTS = ("position_ids", "pack_ids")
@@ -37,6 +37,11 @@ class BertEncoder(tf_keras.Model):
     The variables exist once the model is made. Their names are fixed and begin with the model's:
     `bert_encoder/layer_0/attention/query/kernel`. Checkpoints go by the attributes: `embeddings`,
     `transformer_layers`, `pooler`.
+
+    The pooler reads the state of [CLS], at position 0. Where attention is causal, that state has
+    seen [CLS] alone and is the same for all texts; the pooler then reads the last token that is no
+    padding, which has seen all of them. It is how Radford et al. 2018 (section 3.2) classify with a
+    left-to-right model; Devlin et al. do not say how theirs does (section 5.1).
 
     Args:
         config: sizes and rates.
@@ -112,8 +117,16 @@ class BertEncoder(tf_keras.Model):
             encoder_outputs.append(states)
         outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
         if self.pooler is not None:
-            outputs["pooled_output"] = self.pooler(states[:, 0])  # [B, H]
+            outputs["pooled_output"] = self.pooler(self._summaries(states, inputs["input_mask"]))
         return outputs
+
+    def _summaries(self, states: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
+        """The state of each row that has seen all of it: [B, S, H] -> [B, H]."""
+        if self.config.attention != "causal":
+            return states[:, 0]
+        places = tf.range(tf.shape(input_mask)[1]) * tf.cast(tf.not_equal(input_mask, 0), tf.int32)
+        last = tf.reduce_max(places, axis=1, keepdims=True)  # [B, 1]
+        return gather_positions(states, last)[:, 0]
 
     def pooled(
         self, outputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
@@ -126,9 +139,13 @@ class BertEncoder(tf_keras.Model):
 
         Returns:
             [B, H], or [B, N, H] with `cls_positions`.
+
+        Raises:
+            InputError: packed sequences of a causal encoder.
         """
         if cls_positions is None:
             return outputs["pooled_output"]
+        check_packing(self.config, pooled=True)
         assert self.pooler is not None
         return self.pooler(gather_positions(outputs["sequence_output"], cls_positions))
 

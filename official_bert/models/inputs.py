@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from official_bert.config import BertConfig
 from official_bert.errors import InputError
 
 
@@ -59,3 +60,20 @@ def check_inputs(
             f"{max_length}: shorten the sequences or choose another encoder"
         )
     return tensors
+
+
+def check_packing(config: BertConfig, *, pooled: bool) -> None:
+    """Refuses rows of several sequences where a model would not read them one by one.
+
+    Args:
+        config: of the encoder.
+        pooled: whether the pooled output of each sequence is wanted.
+
+    Raises:
+        InputError: a causal encoder, whose pooler reads the last token of the row.
+    """
+    if pooled and config.attention == "causal":
+        raise InputError(
+            "packed rows have no pooled output where attention is causal: the pooler reads the "
+            "last token of the row; use bucketed or padded batches of records without packing"
+        )

@@ -16,7 +16,9 @@ from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data import dynamic_masking, pipeline
 from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
+from official_bert.models.inputs import check_packing
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.tasks.examples import Examples
 from official_bert.text.vocab import Vocab
@@ -94,10 +96,26 @@ class PretrainingTask:
         return lambda batch, numbers: batch
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """The model to train: from random weights, or from what the checkpoint has."""
-        if pretrained is None:
-            return BertPretrainer(config)
-        return pretrained.pretrainer or BertPretrainer(pretrained.encoder)
+        """The model to train: from random weights, or from what the checkpoint has.
+
+        Data without pairs trains no next-sentence head, so a new model has none.
+
+        Raises:
+            InputError: the encoder would see what it is to predict, or cannot read packed rows.
+        """
+        if self._masks == "none" and config.attention != "causal":
+            raise InputError(
+                "the records have no masks (--objective=ltr): each token is predicted from those "
+                "before it, so set model.encoder.attention to causal, not "
+                f"{config.attention}, which sees the token itself"
+            )
+        model = pretrained.pretrainer if pretrained is not None else None
+        if model is None:
+            encoder = config if pretrained is None else pretrained.encoder
+            model = BertPretrainer(encoder, use_next_sentence=self._has_pairs)
+        if self._manifest.options["max_instances_per_record"] > 1:
+            check_packing(config, pooled=model.next_sentence is not None)
+        return model
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         masked = tf.reduce_sum(batch["masked_lm_weights"])
@@ -174,15 +192,20 @@ def next_token_targets(batch: Tensors) -> Tensors:
     """Left to right: each token is predicted from those before it (section 5.1, "LTR").
 
     input_word_ids [[2, 7, 8, 3]] with all four real gives masked_lm_positions [[0, 1, 2]],
-    masked_lm_ids [[7, 8, 3]] and masked_lm_weights of 1.
+    masked_lm_ids [[7, 8, 3]] and masked_lm_weights of 1. The first token of a packed sequence has
+    weight 0: what stands before it is another sequence.
     """
     ids = batch["input_word_ids"]
+    is_target = batch["input_mask"][:, 1:] > 0
+    if "pack_ids" in batch:
+        same = tf.equal(batch["pack_ids"][:, 1:], batch["pack_ids"][:, :-1])
+        is_target = tf.logical_and(is_target, same)
     positions = tf.broadcast_to(tf.range(tf.shape(ids)[1] - 1), tf.shape(ids[:, 1:]))
     return {
         **batch,
         "masked_lm_positions": positions,
         "masked_lm_ids": ids[:, 1:],
-        "masked_lm_weights": tf.cast(batch["input_mask"][:, 1:], tf.float32),
+        "masked_lm_weights": tf.cast(is_target, tf.float32),
     }
 
 

@@ -17,6 +17,7 @@ from official_bert.data import batching, diagnosis, packing, pipeline
 from official_bert.data.manifest import VOCAB_NAME, Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
+from official_bert.models.inputs import check_packing
 from official_bert.tasks import task_class
 from official_bert.tasks.examples import examples_of
 from official_bert.tasks.layer_rates import freeze_layers, layer_rate_shares
@@ -68,6 +69,8 @@ class Run:
         self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
         self._encoder_config = self._resolve_encoder_config()
+        if self._batching == "packed":
+            check_packing(self._encoder_config, pooled=True)
 
     def train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         """Trains to the end, from where the model folder stands.

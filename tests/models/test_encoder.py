@@ -91,6 +91,27 @@ def test_causal_attention_sees_nothing_to_the_right():
     assert np.abs(before[:, 5:] - after[:, 5:]).min(axis=-1).max() > 1e-3
 
 
+def test_a_causal_encoder_is_pooled_at_its_last_token():
+    """What [CLS] has seen is [CLS]: pooled there, all texts would be alike."""
+    encoder = BertEncoder(TINY.replace(attention="causal"))
+    batch = inputs(6, 4, width=6)
+    outputs = encoder(batch)
+    for row, last in ((0, 5), (1, 3)):
+        expected = encoder.pooler(outputs["sequence_output"][row : row + 1, last])
+        np.testing.assert_allclose(outputs["pooled_output"][row], expected[0], atol=1e-6)
+    alone = encoder({key: value[1:, :4] for key, value in batch.items()})
+    np.testing.assert_allclose(outputs["pooled_output"][1:], alone["pooled_output"], atol=2e-6)
+    batch["input_word_ids"] += tf.constant([[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1]])
+    moved = np.abs(encoder(batch)["pooled_output"] - outputs["pooled_output"]).max(axis=1)
+    assert moved[0] > 1e-2 and moved[1] == 0.0  # the last token of row 0; padding of row 1
+
+
+def test_packed_sequences_of_a_causal_encoder_have_no_pooled_output():
+    encoder = BertEncoder(TINY.replace(attention="causal"))
+    with pytest.raises(InputError, match="packed rows have no pooled output where attention is ca"):
+        encoder.pooled(encoder(inputs(8)), tf.constant([[0, 5]]))
+
+
 def test_factorised_embeddings_and_shared_layers():
     encoder = BertEncoder(TINY.replace(embedding_size=4, share_layers=True, use_pooler=False))
     assert encoder.embeddings.word_embeddings.shape == [50, 4]

@@ -108,6 +108,14 @@ def test_a_small_model_learns_the_first_word(data, tmp_path, batching):
     assert results["best_metric"] == "accuracy"
 
 
+def test_a_left_to_right_model_learns_the_first_word(data, tmp_path):
+    causal = "model.encoder.attention=causal"
+    _, results = _trained(data, tmp_path / "m", "train.epochs=60", causal)
+    assert results["accuracy"] == 1.0
+    with pytest.raises(InputError, match="packed rows have no pooled output where attention is ca"):
+        _trained(data, tmp_path / "p", "data.batching=packed", causal)
+
+
 def test_predictions_are_in_order_and_the_same_for_the_same_seed(data, tmp_path):
     texts = []
     for name in ("a", "b"):
