@@ -47,7 +47,7 @@ class Embed(AnswerModule):
 
         last = outputs["sequence_output"]
         vectors = {"mean": mean(last)}
-        if self._encoder.config.attention != "causal":
+        if self._encoder.config.first_sees_all:
             vectors["cls"] = tf.cast(last[:, 0], tf.float32)
         if "pooled_output" in outputs:
             vectors["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)

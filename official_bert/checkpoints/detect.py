@@ -12,7 +12,7 @@ from official_bert.checkpoints.source import Source
 from official_bert.errors import InputError
 
 # Where a model folder of ours keeps checkpoints; the best one is the model.
-_OUR_FOLDERS = ("best", "checkpoints")
+_OUR_FOLDERS = (official.BEST_NAME, official.CHECKPOINTS_NAME)
 _SHOWN = 8
 
 

@@ -70,10 +70,14 @@ def check_packing(config: BertConfig, *, pooled: bool) -> None:
         pooled: whether the pooled output of each sequence is wanted.
 
     Raises:
-        InputError: a causal encoder, whose pooler reads the last token of the row.
+        InputError: an encoder with a BiLSTM, which reads over the ends of sequences; a causal one,
+            whose pooler reads the last token of the row.
     """
+    unpacked = "use bucketed or padded batches of records without packing"
+    if config.bilstm:
+        raise InputError(f"packed rows: a BiLSTM reads from one sequence into the next; {unpacked}")
     if pooled and config.attention == "causal":
         raise InputError(
             "packed rows have no pooled output where attention is causal: the pooler reads the "
-            "last token of the row; use bucketed or padded batches of records without packing"
+            f"last token of the row; {unpacked}"
         )

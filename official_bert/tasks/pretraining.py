@@ -103,6 +103,11 @@ class PretrainingTask:
         Raises:
             InputError: the encoder would see what it is to predict, or cannot read packed rows.
         """
+        if config.bilstm:
+            raise InputError(
+                "a BiLSTM on top is for fine-tuning: left to right it would see the token that is "
+                "to be predicted; leave model.add_bilstm and model.encoder.bilstm out"
+            )
         if self._masks == "none" and config.attention != "causal":
             raise InputError(
                 "the records have no masks (--objective=ltr): each token is predicted from those "

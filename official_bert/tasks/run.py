@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
+from official_bert.checkpoints.official import checkpoint_of_step
 from official_bert.config import BertConfig
 from official_bert.data import batching, diagnosis, packing, pipeline
 from official_bert.data.manifest import VOCAB_NAME, Manifest
@@ -254,11 +255,12 @@ class Run:
         return batching
 
     def _load_pretrained(self) -> Pretrained | None:
-        path = self._experiment.model.pretrained
-        if not path:
+        model = self._experiment.model
+        if not model.pretrained:
             return None
+        path = checkpoint_of_step(model.pretrained, model.pretrained_step)
         with self._strategy.scope():
-            pretrained = load_pretrained(path, new_heads=True)
+            pretrained = load_pretrained(path, new_heads=True, add_bilstm=model.add_bilstm)
         sha256 = pretrained.vocab.sha256 if pretrained.vocab else "(it has none)"
         if sha256 != self._manifest.vocab_sha256:
             raise InputError(

@@ -49,6 +49,12 @@ def test_a_model_that_sees_the_token_to_predict_is_refused():
         _task("ltr", "none").make_model(TINY, None)
 
 
+def test_a_bilstm_is_for_fine_tuning():
+    for task, config in ((_task("bert", "static"), TINY), (_task("ltr", "none"), CAUSAL)):
+        with pytest.raises(InputError, match="a BiLSTM on top is for fine-tuning"):
+            task.make_model(config.replace(bilstm=True), None)
+
+
 def test_packed_rows_of_a_causal_encoder():
     _task("ltr", "none", instances=3).make_model(CAUSAL, None)
     with pytest.raises(InputError, match="no pooled output where attention is causal"):

@@ -214,3 +214,26 @@ def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
     kept = run._task.make_model(run._encoder_config, run._pretrained)
     assert kept is run._pretrained.model
     np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
+
+
+def test_a_bilstm_on_the_checkpoint_of_a_step_is_trained_and_reloaded(data, tmp_path):
+    _trained(data, tmp_path / "m", "train.steps=2", "train.checkpoint_every_steps=1")
+    _, results = _trained(
+        data,
+        tmp_path / "n",
+        f"model.pretrained={tmp_path / 'm'}",
+        "model.pretrained_step=1",
+        "model.add_bilstm=true",
+        "train.steps=3",
+    )
+    assert json.loads((tmp_path / "n" / "bert_config.json").read_text())["bilstm"] is True
+    again = Run(load_experiment([tmp_path / "n" / "config.yaml"]), str(tmp_path / "n")).evaluate()
+    assert again["loss"] == pytest.approx(results["loss"], rel=1e-5)
+    first = tf.train.load_variable(
+        str(tmp_path / "m" / "checkpoints" / "ckpt-1"),
+        "model/encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE",
+    )
+    run = _run(
+        data, tmp_path / "o", f"model.pretrained={tmp_path / 'm'}", "model.pretrained_step=1"
+    )
+    np.testing.assert_array_equal(run._pretrained.encoder.embeddings.word_embeddings, first)
