@@ -286,13 +286,6 @@ def load_experiment(
         experiment.evaluation.every_steps or experiment.evaluation.every_epochs
     ):
         raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
-    if experiment.model.pretrained_step is not None and not experiment.model.pretrained:
-        raise InputError("model.pretrained_step needs model.pretrained: the folder of that run")
-    if experiment.model.add_bilstm and not experiment.model.pretrained:
-        raise InputError(
-            "model.add_bilstm needs model.pretrained, on which it is put; model.encoder.bilstm "
-            "trains one with the rest from random values"
-        )
     for name, (good, requirement) in _LIMITS.items():
         section, field = name.split(".")
         value = getattr(getattr(experiment, section), field)

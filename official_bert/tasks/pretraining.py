@@ -95,14 +95,9 @@ class PretrainingTask:
             return lambda batch, numbers: next_token_targets(batch)
         return lambda batch, numbers: batch
 
-    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """The model to train: from random weights, or from what the checkpoint has.
-
-        Data without pairs trains no next-sentence head, so a new model has none.
-
-        Raises:
-            InputError: the encoder would see what it is to predict, or cannot read packed rows.
-        """
+    def check_encoder(self, config: BertConfig) -> None:
+        """Raises InputError for an encoder that would see what it is to predict, or that cannot
+        read these rows."""
         if config.bilstm:
             raise InputError(
                 "a BiLSTM on top is for fine-tuning: left to right it would see the token that is "
@@ -114,13 +109,18 @@ class PretrainingTask:
                 "before it, so set model.encoder.attention to causal, not "
                 f"{config.attention}, which sees the token itself"
             )
-        model = pretrained.pretrainer if pretrained is not None else None
-        if model is None:
-            encoder = config if pretrained is None else pretrained.encoder
-            model = BertPretrainer(encoder, use_next_sentence=self._has_pairs)
         if self._manifest.options["max_instances_per_record"] > 1:
-            check_packing(config, pooled=model.next_sentence is not None)
-        return model
+            check_packing(config, pooled=self._has_pairs)
+
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """The model to train: from random weights, or from what the checkpoint has.
+
+        Data without pairs trains no next-sentence head, so a new model has none.
+        """
+        if pretrained is not None and pretrained.pretrainer is not None:
+            return pretrained.pretrainer
+        encoder = config if pretrained is None else pretrained.encoder
+        return BertPretrainer(encoder, use_next_sentence=self._has_pairs)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         masked = tf.reduce_sum(batch["masked_lm_weights"])

@@ -72,6 +72,8 @@ class Run:
         self._encoder_config = self._resolve_encoder_config()
         if self._batching == "packed":
             check_packing(self._encoder_config, pooled=True)
+        if hasattr(self._task, "check_encoder"):
+            self._task.check_encoder(self._encoder_config)
 
     def train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         """Trains to the end, from where the model folder stands.
@@ -257,6 +259,11 @@ class Run:
     def _load_pretrained(self) -> Pretrained | None:
         model = self._experiment.model
         if not model.pretrained:
+            if model.add_bilstm or model.pretrained_step is not None:
+                raise InputError(
+                    "model.add_bilstm and model.pretrained_step say what to do with a checkpoint: "
+                    "set model.pretrained too (model.encoder.bilstm is for random weights)"
+                )
             return None
         path = checkpoint_of_step(model.pretrained, model.pretrained_step)
         with self._strategy.scope():

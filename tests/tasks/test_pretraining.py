@@ -46,19 +46,19 @@ def test_only_pairs_train_a_next_sentence_head(objective, masks, config, has_pai
 
 def test_a_model_that_sees_the_token_to_predict_is_refused():
     with pytest.raises(InputError, match="set model.encoder.attention to causal, not bidirection"):
-        _task("ltr", "none").make_model(TINY, None)
+        _task("ltr", "none").check_encoder(TINY)
 
 
 def test_a_bilstm_is_for_fine_tuning():
     for task, config in ((_task("bert", "static"), TINY), (_task("ltr", "none"), CAUSAL)):
         with pytest.raises(InputError, match="a BiLSTM on top is for fine-tuning"):
-            task.make_model(config.replace(bilstm=True), None)
+            task.check_encoder(config.replace(bilstm=True))
 
 
 def test_packed_rows_of_a_causal_encoder():
-    _task("ltr", "none", instances=3).make_model(CAUSAL, None)
+    _task("ltr", "none", instances=3).check_encoder(CAUSAL)
     with pytest.raises(InputError, match="no pooled output where attention is causal"):
-        _task("bert", "static", instances=3).make_model(CAUSAL, None)
+        _task("bert", "static", instances=3).check_encoder(CAUSAL)
 
 
 def test_each_token_is_the_target_of_the_one_before():

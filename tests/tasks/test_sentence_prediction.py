@@ -216,6 +216,12 @@ def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
     np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
 
 
+@pytest.mark.parametrize("override", ["model.add_bilstm=true", "model.pretrained_step=5"])
+def test_what_is_done_with_a_checkpoint_needs_one(data, tmp_path, override):
+    with pytest.raises(InputError, match="say what to do with a checkpoint: set model.pretrained"):
+        _run(data, tmp_path / "m", override)
+
+
 def test_a_bilstm_on_the_checkpoint_of_a_step_is_trained_and_reloaded(data, tmp_path):
     _trained(data, tmp_path / "m", "train.steps=2", "train.checkpoint_every_steps=1")
     _, results = _trained(
