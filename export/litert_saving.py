@@ -61,6 +61,11 @@ def export_litert(
             f"{', '.join(opened.modules)}: the size of what the model gives depends on the text, "
             "which LiteRT cannot do; export_savedmodel can"
         )
+    if opened.bundle.config.bilstm:
+        raise InputError(
+            f"{model_dir} has a BiLSTM, which LiteRT cannot compute for batches of any size; "
+            "export_savedmodel can"
+        )
     longest = opened.options.max_seq_length
     fitting = sorted({length for length in lengths if length < longest} | {longest})
     with atomic_folder(final, overwrite=overwrite) as folder:

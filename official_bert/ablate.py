@@ -4,7 +4,8 @@
       --params_override=data.path=data/cola,model.pretrained=MINILM \\
       --grid_file=configs/grids/paper_search.yaml --output_dir=ablation/cola
 
-A run that was stopped goes on with the same command, run by run.
+A run that was stopped goes on with the same command, run by run. Where the grid is a single field
+of numbers, the picture has curves over it, one for each variant.
 """
 
 from __future__ import annotations
@@ -35,15 +36,17 @@ def main() -> None:
 
     grid = load_grid(_GRID_FILE.value)
     output_dir = pathlib.Path(_OUTPUT_DIR.value)
-    scores: dict[str, dict[int, float]] = {}
+    by_name: dict[str, report.Line] = {}
     metric = _METRIC.value
     for setting, seed, results in run_all(grid, output_dir, _CONFIG_FILES.value, _OVERRIDES.value):
         metric = metric or results["best_metric"]
         if metric not in results:
             raise InputError(f"--metric={metric}: the results have {', '.join(results)}")
-        scores.setdefault(setting.name, {})[seed] = results[metric]
-        lines = [report.Line(name, by_seed) for name, by_seed in scores.items()]
-        table, picture = report.write_report(lines, metric, output_dir)
+        place = setting.overrides[grid.axis] if grid.axis else 0.0
+        line = report.Line(setting.name, {}, setting.variant, place)
+        by_name.setdefault(setting.name, line).scores[seed] = results[metric]
+        lines = list(by_name.values())
+        table, picture = report.write_report(lines, metric, output_dir, grid.axis)
     print(table.read_text(encoding="utf-8"), end="")
     chosen = report.best(lines, lower=_LOWER.value)
     print(f"best: {chosen.name}: {metric} {chosen.mean:.4f}; {picture}")

@@ -58,7 +58,10 @@ class BertConfig:
             H (Lan et al. 2020, section 3.1). None means H.
         share_layers: one set of weights for all L layers (Lan et al. 2020, section 3.1).
         attention: "bidirectional", or "causal" for the left-to-right ablation (section 5.1).
-        use_pooler: whether there is a tanh layer on [CLS], that is, a `pooled_output`.
+        use_pooler: whether there is a tanh layer on [CLS], that is, a `pooled_output`; on the last
+            token where attention is causal and nothing stands on top.
+        bilstm: whether a BiLSTM of H / 2 units in each direction stands on the last layer, for
+            fine-tuning (section 5.1, "+ BiLSTM"); H must be even.
     """
 
     vocab_size: int = 30522
@@ -77,6 +80,7 @@ class BertConfig:
     share_layers: bool = False
     attention: str = "bidirectional"
     use_pooler: bool = True
+    bilstm: bool = False
 
     def __post_init__(self) -> None:
         for name in _SIZES:
@@ -91,7 +95,7 @@ class BertConfig:
             value = _check_number(name, getattr(self, name))
             if not 0.0 < value < 1.0:
                 raise InputError(f"{name} must be above 0 and below 1, got {value}")
-        for name in ("share_layers", "use_pooler"):
+        for name in ("share_layers", "use_pooler", "bilstm"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
         _check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
@@ -101,11 +105,18 @@ class BertConfig:
                 f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} "
                 f"and {self.num_attention_heads}"
             )
+        if self.bilstm and self.hidden_size % 2:
+            raise InputError(f"hidden_size must be even with bilstm, got {self.hidden_size}")
 
     @property
     def embedding_width(self) -> int:
         """Width of the embedding tables: `embedding_size`, or H where that is None."""
         return self.embedding_size or self.hidden_size
+
+    @property
+    def first_sees_all(self) -> bool:
+        """Whether the state at position 0, that of [CLS], has seen the whole text."""
+        return self.attention != "causal" or self.bilstm
 
     def replace(self, **changes: Any) -> BertConfig:
         """A copy with some fields changed, checked again."""

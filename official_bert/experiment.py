@@ -60,6 +60,10 @@ class ModelConfig(hyperparams.Config):
         encoder: shape of an encoder that is trained from random weights.
         pretrained: a checkpoint to start from, in any layout that `load_pretrained` knows. It
             brings its own encoder config and vocabulary.
+        pretrained_step: of a model folder of ours, the checkpoint of this training step instead of
+            the best one.
+        add_bilstm: puts a BiLSTM on the pretrained encoder, from random values (section 5.1); to
+            the learning rates of layers it is part of the head.
         frozen_layers: keeps the embeddings and the first so many layers as they are; 0: the
             embeddings alone; unset: everything is trained.
         feature_tagger: see `FeatureTaggerConfig`.
@@ -67,6 +71,8 @@ class ModelConfig(hyperparams.Config):
 
     encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)
     pretrained: str = ""
+    pretrained_step: int | None = None
+    add_bilstm: bool = False
     frozen_layers: int | None = None
     feature_tagger: FeatureTaggerConfig = dataclasses.field(default_factory=FeatureTaggerConfig)
 
@@ -237,6 +243,7 @@ class ExperimentConfig(hyperparams.Config):
 # Section and field -> (is the value good?, what it must be).
 _LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
     "model.frozen_layers": (lambda v: v is None or v >= 0, "at least 0"),
+    "model.pretrained_step": (lambda v: v is None or v >= 1, "at least 1"),
     "data.shuffle_buffer": (lambda v: v >= 1, "at least 1"),
     "data.batching": (
         lambda v: v in ("", "padded", "bucketed", "packed"),

@@ -71,8 +71,14 @@ def main() -> None:
         for kind in given:
             if known and kind not in known:
                 raise InputError(f"--{name}={kind}: it must be of {', '.join(known)}")
+    bundle = load_pretrained(_MODEL_DIR.value)
+    if "cls" in _VECTORS.value and bundle.config.attention == "causal":
+        raise InputError(
+            f"--vectors=cls: attention of {_MODEL_DIR.value} is causal, so its [CLS] sees nothing "
+            "else and is the same for all texts; give mean"
+        )
     extractor = FeatureExtractor(
-        load_pretrained(_MODEL_DIR.value),
+        bundle,
         _LAYERS.value,
         max_seq_length=_MAX_SEQ_LENGTH.value,
         stride=_STRIDE.value,

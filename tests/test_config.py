@@ -46,12 +46,19 @@ def test_json_round_trip(tmp_path):
         ("layer_norm_eps", "1e-12", "layer_norm_eps must be a number, got '1e-12'"),
         ("initializer_range", float("nan"), "initializer_range must be a number, got nan"),
         ("attention", "left", "attention must be one of bidirectional, causal, got 'left'"),
+        ("bilstm", 1, "bilstm must be true or false, got 1"),
         ("use_pooler", "no", "use_pooler must be true or false, got 'no'"),
     ],
 )
 def test_a_wrong_value_is_an_error_with_the_field(field, value, message):
     with pytest.raises(InputError, match="^" + message):
         BertConfig(**{field: value})
+
+
+def test_a_bilstm_halves_the_width():
+    assert BertConfig(hidden_size=6, num_attention_heads=1, bilstm=True).bilstm
+    with pytest.raises(InputError, match="hidden_size must be even with bilstm, got 5"):
+        BertConfig(hidden_size=5, num_attention_heads=1, bilstm=True)
 
 
 def test_an_unknown_field_names_the_nearest():

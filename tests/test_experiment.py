@@ -51,6 +51,7 @@ def test_saved_and_read_again_it_is_the_same(tmp_path):
         ("optimizer.bias_correction=1", "optimizer.bias_correction is 1: it must be of type bool"),
         ("optimizer.beta_1=1.0", r"optimizer.beta_1 is 1.0: it must be in \[0, 1\)"),
         ("runtime.strategy=tpus", "runtime.strategy is 'tpus': it must be one_device, mirrored"),
+        ("model.pretrained_step=0,model.pretrained=a", "pretrained_step is 0: it must be at least"),
         ("batch_size", "cannot read the override 'batch_size': write section.key=value"),
     ],
 )

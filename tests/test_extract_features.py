@@ -15,6 +15,7 @@ from tests.public_data import ROOT
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("features")
     write_model_folder(folder / "model", tiny_bundle())
+    write_model_folder(folder / "causal", tiny_bundle(attention="causal"))
     (folder / "text.txt").write_bytes(b"the capital\n\n  w1 ||| w2 \xff\n" + b"w3 " * 100)
     (folder / "empty.txt").write_text("")
     return folder
@@ -75,6 +76,7 @@ def test_words_of_the_whole_file_in_arrays(folder):
         (["--layers=7"], "layer 7 is not there: the encoder has 2"),
         (["--layers="], "--layers=: give some, each once"),
         (["--layers=-1,-1"], "--layers=-1,-1: give some, each once"),
+        (["--model_dir={folder}/causal", "--vectors=cls"], "its [CLS] sees nothing else and is"),
         (["--vectors=pieces"], "--vectors=pieces: it must be of tokens, words, cls, mean"),
     ],
 )

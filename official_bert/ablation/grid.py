@@ -22,10 +22,12 @@ class Setting:
     Attributes:
         name: for tables: "learning_rate=5e-05, batch_size=16".
         overrides: config field -> value.
+        variant: name of the variant; "" where the grid has none.
     """
 
     name: str
     overrides: Mapping[str, Any]
+    variant: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +37,13 @@ class Grid:
     Attributes:
         settings: all variants with all values of the fields.
         seeds: each setting runs once with each.
+        axis: the field over which scores are drawn as curves, one a variant: the grid's only field,
+            where its values are several numbers; else None.
     """
 
     settings: tuple[Setting, ...]
     seeds: tuple[int, ...]
+    axis: str | None = None
 
 
 def load_grid(path: str | os.PathLike[str]) -> Grid:
@@ -79,9 +84,18 @@ def load_grid(path: str | os.PathLike[str]) -> Grid:
         for name, overrides in variants.items()
         for choice in itertools.product(*values.values())
     ]
-    return Grid(tuple(settings), tuple(seeds))
+    return Grid(tuple(settings), tuple(seeds), _axis(values))
+
+
+def _axis(values: Mapping[str, list[Any]]) -> str | None:
+    if len(values) != 1:
+        return None
+    ((field, choices),) = values.items()
+    numbers = all(type(choice) in (int, float) for choice in choices)
+    return field if numbers and len(choices) > 1 else None
 
 
 def _setting(variant: str, overrides: Mapping[str, Any], choice: Mapping[str, Any]) -> Setting:
     shown = [f"{field.rpartition('.')[2]}={value}" for field, value in choice.items()]
-    return Setting(", ".join(filter(None, [variant, *shown])) or "base", {**overrides, **choice})
+    name = ", ".join(filter(None, [variant, *shown])) or "base"
+    return Setting(name, {**overrides, **choice}, variant)

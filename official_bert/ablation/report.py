@@ -8,9 +8,12 @@ import pathlib
 import statistics
 from collections.abc import Sequence
 
+from matplotlib.figure import Figure
+
 from official_bert.atomic import atomic_file
 
 TABLE_NAME, PICTURE_NAME = "ablation.tsv", "ablation.png"
+_LEGEND = "points: seeds; bar: mean and standard deviation"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,10 +23,14 @@ class Line:
     Attributes:
         name: of the setting.
         scores: seed -> score.
+        curve: the curve it is a point of, where the report has an axis.
+        place: where it stands on that axis.
     """
 
     name: str
     scores: dict[int, float]
+    curve: str = ""
+    place: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -41,9 +48,16 @@ def best(lines: Sequence[Line], *, lower: bool) -> Line:
 
 
 def write_report(
-    lines: Sequence[Line], metric: str, output_dir: pathlib.Path
+    lines: Sequence[Line], metric: str, output_dir: pathlib.Path, axis: str | None = None
 ) -> tuple[pathlib.Path, pathlib.Path]:
-    """Writes the table and the picture; returns their paths."""
+    """Writes the table and the picture; returns their paths.
+
+    Args:
+        lines: the settings, in the order of the table.
+        metric: what the scores are.
+        output_dir: has both files.
+        axis: what `Line.place` counts: the picture has curves over it; None: a row a setting.
+    """
     table, picture = output_dir / TABLE_NAME, output_dir / PICTURE_NAME
     seeds = sorted({seed for line in lines for seed in line.scores})
     with atomic_file(table) as file:
@@ -52,24 +66,40 @@ def write_report(
         for line in lines:
             scores = [f"{line.scores[s]:.4f}" if s in line.scores else "" for s in seeds]
             writer.writerow([line.name, f"{line.mean:.4f}", f"{line.spread:.4f}", *scores])
-    _draw(lines, metric, picture)
+    figure = _rows(lines, metric) if axis is None else _curves(lines, metric, axis)
+    with atomic_file(picture, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
     return table, picture
 
 
-def _draw(lines: Sequence[Line], metric: str, path: pathlib.Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 1.2 + 0.4 * len(lines)), layout="constrained")
+def _rows(lines: Sequence[Line], metric: str) -> Figure:
+    figure = Figure(figsize=(8, 1.2 + 0.4 * len(lines)), layout="constrained")
+    axes = figure.subplots()
     for place, line in enumerate(lines):
         axes.plot(list(line.scores.values()), [place] * len(line.scores), "o", alpha=0.5)
         axes.errorbar(line.mean, place, xerr=line.spread, fmt="k|", capsize=4)
     axes.set_yticks(range(len(lines)), [line.name for line in lines])
-    axes.invert_yaxis()
-    axes.set_xlabel(f"{metric} (points: seeds; bar: mean and standard deviation)")
+    axes.set_ylim(len(lines) - 0.5, -0.5)  # the first one on top
+    axes.set_xlabel(f"{metric} ({_LEGEND})")
     axes.grid(axis="x", alpha=0.3)
-    with atomic_file(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
-    pyplot.close(figure)
+    return figure
+
+
+def _curves(lines: Sequence[Line], metric: str, axis: str) -> Figure:
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for index, curve in enumerate(dict.fromkeys(line.curve for line in lines)):
+        points = sorted((x for x in lines if x.curve == curve), key=lambda line: line.place)
+        places, color = [line.place for line in points], f"C{index}"
+        for line in points:
+            axes.plot(
+                [line.place] * len(line.scores), list(line.scores.values()), "o", c=color, alpha=0.4
+            )
+        means, spreads = [x.mean for x in points], [x.spread for x in points]
+        axes.errorbar(places, means, yerr=spreads, color=color, capsize=4, label=curve or None)
+    axes.set_xlabel(axis)
+    axes.set_ylabel(f"{metric} ({_LEGEND})")
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend()
+    return figure

@@ -20,9 +20,10 @@ class Embed(AnswerModule):
     """`text` -> `pooled`, `cls`, `mean` float32 [B, H].
 
     `pooled` is the pooler's output (absent without a pooler), `cls` the last layer's state of
-    [CLS], `mean` the mean of the last layer's states over all tokens, [CLS] and [SEP] among them.
-    On request `concat_last_four` [B, 4 H]: the same mean of each of the last four layers, the last
-    one first (Devlin et al. 2019, section 5.3, has them for each token).
+    [CLS] (absent where attention is causal: there it is the same for all texts), `mean` the mean of
+    the last layer's states over all tokens, [CLS] and [SEP] among them. On request
+    `concat_last_four` [B, 4 H]: the same mean of each of the last four layers, the last one first
+    (Devlin et al. 2019, section 5.3, has them for each token).
     """
 
     name = "embed"
@@ -45,7 +46,9 @@ class Embed(AnswerModule):
             return tf.squeeze(weighted, axis=1)
 
         last = outputs["sequence_output"]
-        vectors = {"cls": tf.cast(last[:, 0], tf.float32), "mean": mean(last)}
+        vectors = {"mean": mean(last)}
+        if self._encoder.config.first_sees_all:
+            vectors["cls"] = tf.cast(last[:, 0], tf.float32)
         if "pooled_output" in outputs:
             vectors["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)
         if self._options.concat_last_four:

@@ -52,6 +52,8 @@ class FillMask(AnswerModule):
 
     @classmethod
     def missing(cls, bundle: Pretrained) -> str:
+        if bundle.config.attention == "causal":
+            return "attention to both sides of a [MASK]"
         return "the masked-LM head" if "masked_lm" in bundle.missing_heads else ""
 
     @property

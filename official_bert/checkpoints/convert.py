@@ -19,6 +19,8 @@ from official_bert.models.span_labeler import BertSpanLabeler
 from official_bert.models.token_classifier import BertTokenClassifier
 
 _SHOWN = 5
+# Parts of the encoder that may be made anew, like heads.
+_TOPS = ("encoder/pooler/", "encoder/bilstm/")
 
 
 def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Model, list[str]]:
@@ -26,7 +28,7 @@ def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Mod
 
     Args:
         source: what was found.
-        new_heads: whether a pooler or a head that the checkpoint lacks may be made anew.
+        new_heads: whether a pooler, a BiLSTM or a head that the checkpoint lacks may be made anew.
 
     Returns:
         The model, and our names of the variables that start from random values.
@@ -83,7 +85,7 @@ def _check_fit(source: Source, new_heads: bool) -> list[str]:
 
 def _is_body(name: str) -> bool:
     """Whether a variable belongs to the embeddings or a layer."""
-    return name.startswith("encoder/") and not name.startswith("encoder/pooler/")
+    return name.startswith("encoder/") and not name.startswith(_TOPS)
 
 
 def _listed(what: str, names: list[str]) -> str:

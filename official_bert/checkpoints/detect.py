@@ -12,7 +12,7 @@ from official_bert.checkpoints.source import Source
 from official_bert.errors import InputError
 
 # Where a model folder of ours keeps checkpoints; the best one is the model.
-_OUR_FOLDERS = ("best", "checkpoints")
+_OUR_FOLDERS = (official.BEST_NAME, official.CHECKPOINTS_NAME)
 _SHOWN = 8
 
 
@@ -30,7 +30,11 @@ def find_source(path: pathlib.Path) -> Source:
         return _tensorflow(path.with_suffix(""))
     if path.name in huggingface.WEIGHT_NAMES and path.exists():
         return huggingface.read(path.parent)
-    raise InputError(f"no checkpoint at {path}: there is neither a folder nor {path.name}.index")
+    beside = sorted(file.stem for file in path.parent.glob("*.index"))
+    raise InputError(
+        f"no checkpoint at {path}: there is neither a folder nor {path.name}.index"
+        + (f"; beside it are {', '.join(beside[:_SHOWN])}" if beside else "")
+    )
 
 
 def _in_folder(folder: pathlib.Path) -> Source:

@@ -12,6 +12,7 @@ import tf_keras
 
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.extensions import refuse_extensions
 from official_bert.checkpoints.json_file import read_json
 from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
@@ -102,11 +103,7 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> None:
         InputError: google-research/bert's model has no such parts.
     """
     config: BertConfig = model.config
-    if config.share_layers or config.embedding_width != config.hidden_size:
-        raise InputError(
-            "google-research/bert has neither factorised embeddings nor shared layers: "
-            "write another format"
-        )
+    refuse_extensions(config, "google-research/bert")
     names = expand(name_maps.GOOGLE, config)
     variables = named_variables(model)
     tf.raw_ops.SaveV2(

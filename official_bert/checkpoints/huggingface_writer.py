@@ -12,6 +12,7 @@ import tf_keras
 
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.extensions import refuse_extensions
 from official_bert.checkpoints.huggingface import (
     CONFIG_NAME,
     SAFETENSORS_NAME,
@@ -21,7 +22,6 @@ from official_bert.checkpoints.huggingface import (
 from official_bert.checkpoints.source import expand
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
-from official_bert.errors import InputError
 from official_bert.text.vocab import Vocab
 
 _ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
@@ -53,13 +53,7 @@ def write(
         InputError: the model has what Hugging Face's BertModel has not.
     """
     config: BertConfig = model.config
-    for is_so, what in (
-        (config.embedding_width != config.hidden_size, "factorised embeddings"),
-        (config.share_layers, "shared layers"),
-        (config.attention != "bidirectional", "causal attention"),
-    ):
-        if is_so:
-            raise InputError(f"Hugging Face's BertModel has no {what}: write another format")
+    refuse_extensions(config, "Hugging Face's BertModel")
     names = expand(name_maps.HUGGINGFACE, config)
     variables = named_variables(model)
     arrays, dropped = {}, {}

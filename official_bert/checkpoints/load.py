@@ -86,6 +86,7 @@ def load_pretrained(
     path: str | os.PathLike[str],
     *,
     new_heads: bool = False,
+    add_bilstm: bool = False,
     vocab_file: str | os.PathLike[str] | None = None,
     max_position_embeddings: int | None = None,
 ) -> Pretrained:
@@ -100,7 +101,9 @@ def load_pretrained(
 
     Args:
         path: a folder, or the prefix of a TensorFlow checkpoint.
-        new_heads: a pooler or a head that the checkpoint lacks starts from random values.
+        new_heads: a pooler, a BiLSTM or a head that the checkpoint lacks starts from random values.
+        add_bilstm: the encoder gets a BiLSTM (`BertConfig.bilstm`) unless it has one; it is new, so
+            this needs `new_heads`.
         vocab_file: another vocabulary: its new tokens get new rows (see `resize.resize_vocab`).
         max_position_embeddings: another number of positions (see `resize.resize_positions`).
 
@@ -112,6 +115,8 @@ def load_pretrained(
         resize_vocab(source, Vocab.from_file(vocab_file))
     if max_position_embeddings is not None:
         resize_positions(source, max_position_embeddings)
+    if add_bilstm:
+        source.config = source.config.replace(bilstm=True)
     model, new = make_model(source, new_heads=new_heads)
     if source.vocab is not None and len(source.vocab) != source.config.vocab_size:
         raise InputError(

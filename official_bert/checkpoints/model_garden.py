@@ -16,6 +16,7 @@ import tf_keras
 
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import google, name_maps
+from official_bert.checkpoints.extensions import FACTORISED, refuse_extensions
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
     Source,
@@ -114,10 +115,7 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> dict[str, s
         InputError: an encoder for which the Model Garden has no counterpart.
     """
     config: BertConfig = model.config
-    if config.share_layers or config.attention == "causal":
-        raise InputError(
-            "the Model Garden's BertEncoderV2 has no shared layers or causal attention"
-        )
+    refuse_extensions(config, "the Model Garden's BertEncoderV2", known=[FACTORISED])
     names = expand(name_maps.MODEL_GARDEN, config)
     paths = expand(name_maps.MODEL_GARDEN_PATHS, config)
     split = expand(name_maps.MODEL_GARDEN_SPLIT, config)

@@ -16,7 +16,7 @@ def _prefixed(ours: str, theirs: str, names: Mapping[str, str]) -> dict[str, str
 
 
 # Our names and shapes. V vocabulary, P positions, T types, E embedding width, H hidden,
-# I intermediate, C classes.
+# I intermediate, C classes, U units of one direction of the BiLSTM, G its four gates.
 SHAPES: dict[str, dict[str, str]] = {
     "embeddings": {
         "encoder/embeddings/word_embeddings": "VE",
@@ -52,6 +52,11 @@ SHAPES: dict[str, dict[str, str]] = {
         },
     ),
     "pooler": {"encoder/pooler/kernel": "HH", "encoder/pooler/bias": "H"},
+    "bilstm": {
+        f"encoder/bilstm/{direction}_lstm/lstm_cell/{name}": letters
+        for direction in ("forward", "backward")
+        for name, letters in {"kernel": "HG", "recurrent_kernel": "UG", "bias": "G"}.items()
+    },
     "masked_lm": {
         "masked_lm/transform/kernel": "HE",
         "masked_lm/transform/bias": "E",

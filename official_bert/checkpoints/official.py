@@ -19,6 +19,7 @@ from official_bert.errors import InputError
 
 CONFIG_NAME = "bert_config.json"
 BEST_NAME = "best"
+CHECKPOINTS_NAME = "checkpoints"
 PREFIX_NAME = "ckpt"
 _WORDS = "/embeddings/word_embeddings"
 
@@ -26,6 +27,26 @@ _WORDS = "/embeddings/word_embeddings"
 def is_official(checkpoint: TensorFlowCheckpoint) -> bool:
     """Whether one of our models is in it."""
     return any(name.endswith(_WORDS) for name in checkpoint.tensors)
+
+
+def checkpoint_of_step(path: str, step: int | None) -> str:
+    """Where the checkpoint of a training step lies in a model folder; `path` itself for None.
+
+    Raises:
+        InputError: it is not there; those that are there are named.
+    """
+    if step is None:
+        return path
+    folder = pathlib.Path(path) / CHECKPOINTS_NAME
+    if not (folder / f"{PREFIX_NAME}-{step}.index").exists():
+        steps = sorted(
+            int(p.stem.rpartition("-")[2]) for p in folder.glob(f"{PREFIX_NAME}-*.index")
+        )
+        raise InputError(
+            f"{path} has no checkpoint of step {step}: it has {steps or 'none'}; a run keeps as "
+            "many of the newest as its train.keep_checkpoints says"
+        )
+    return str(folder / f"{PREFIX_NAME}-{step}")
 
 
 def read(checkpoint: TensorFlowCheckpoint) -> Source:

@@ -105,6 +105,8 @@ def expected_shapes(
         "H": config.hidden_size,
         "I": config.intermediate_size,
         "C": num_classes or 1,
+        "U": config.hidden_size // 2,
+        "G": 4 * (config.hidden_size // 2),
         "2": 2,
     }
     parts = ["embeddings", "layers", *heads]
@@ -112,6 +114,8 @@ def expected_shapes(
         parts.append("projection")
     if config.use_pooler:
         parts.append("pooler")
+    if config.bilstm:
+        parts.append("bilstm")
     return {
         name.format(i=index): tuple(sizes[letter] for letter in letters)
         for part in parts

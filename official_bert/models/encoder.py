@@ -17,7 +17,7 @@ from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.embeddings import Embeddings
 from official_bert.layers.heads import gather_positions
 from official_bert.layers.transformer import TransformerLayer
-from official_bert.models.inputs import check_inputs
+from official_bert.models.inputs import check_inputs, check_packing
 
 ENCODER_INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
 OPTIONAL_ENCODER_INPUTS = ("position_ids", "pack_ids")
@@ -36,7 +36,16 @@ class BertEncoder(tf_keras.Model):
 
     The variables exist once the model is made. Their names are fixed and begin with the model's:
     `bert_encoder/layer_0/attention/query/kernel`. Checkpoints go by the attributes: `embeddings`,
-    `transformer_layers`, `pooler`.
+    `transformer_layers`, `bilstm`, `pooler`.
+
+    With `bilstm` in the config (section 5.1) `sequence_output` is what a BiLSTM over the last layer
+    gives, H / 2 numbers from each direction; `encoder_outputs` stay those of the layers.
+
+    The pooler reads the state of [CLS], at position 0. Where attention is causal, that state has
+    seen [CLS] alone and is the same for all texts; the pooler then reads the last token that is no
+    padding, which has seen all of them. It is how Radford et al. 2018 (section 3.2) classify with a
+    left-to-right model; Devlin et al. do not say how theirs does (section 5.1). With a BiLSTM it is
+    position 0 again, to which the backward direction has come from the end.
 
     Args:
         config: sizes and rates.
@@ -70,6 +79,15 @@ class BertEncoder(tf_keras.Model):
             )
             for index in range(1 if config.share_layers else config.num_hidden_layers)
         ]
+        self.bilstm = (
+            tf_keras.layers.Bidirectional(
+                # A name of its own: Keras would number it, and checkpoints go by names.
+                tf_keras.layers.LSTM(config.hidden_size // 2, return_sequences=True, name="lstm"),
+                name="bilstm",
+            )
+            if config.bilstm
+            else None
+        )
         self.pooler = (
             Dense(config.hidden_size, "tanh", config.initializer_range, name="pooler")
             if config.use_pooler
@@ -84,8 +102,8 @@ class BertEncoder(tf_keras.Model):
             return
         with tf.name_scope(self.name):
             build_child(self.embeddings, [None, None])
-            for layer in (*self.transformer_layers, *filter(None, [self.pooler])):
-                build_child(layer, [None, None, self.config.hidden_size])
+            for layer in (*self.transformer_layers, *filter(None, [self.bilstm, self.pooler])):
+                build_child(layer, tf.TensorShape([None, None, self.config.hidden_size]))
         self.built = True
         # What the model reads when it is saved before its first call.
         self._set_save_spec(
@@ -96,6 +114,8 @@ class BertEncoder(tf_keras.Model):
         inputs = check_inputs(
             inputs, ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS, self.config.max_position_embeddings
         )
+        if "pack_ids" in inputs:
+            check_packing(self.config, pooled=False)
         states = self.embeddings(
             inputs["input_word_ids"],
             inputs["input_type_ids"],
@@ -110,10 +130,20 @@ class BertEncoder(tf_keras.Model):
             layer = self.transformer_layers[0 if self.config.share_layers else index]
             states = layer(states, bias, training=training)
             encoder_outputs.append(states)
+        if self.bilstm is not None:
+            states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
         outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
         if self.pooler is not None:
-            outputs["pooled_output"] = self.pooler(states[:, 0])  # [B, H]
+            outputs["pooled_output"] = self.pooler(self._summaries(states, inputs["input_mask"]))
         return outputs
+
+    def _summaries(self, states: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
+        """The state of each row that has seen all of it: [B, S, H] -> [B, H]."""
+        if self.config.first_sees_all:
+            return states[:, 0]
+        places = tf.range(tf.shape(input_mask)[1]) * tf.cast(tf.not_equal(input_mask, 0), tf.int32)
+        last = tf.reduce_max(places, axis=1, keepdims=True)  # [B, 1]
+        return gather_positions(states, last)[:, 0]
 
     def pooled(
         self, outputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
@@ -126,9 +156,13 @@ class BertEncoder(tf_keras.Model):
 
         Returns:
             [B, H], or [B, N, H] with `cls_positions`.
+
+        Raises:
+            InputError: packed sequences of a causal encoder.
         """
         if cls_positions is None:
             return outputs["pooled_output"]
+        check_packing(self.config, pooled=True)
         assert self.pooler is not None
         return self.pooler(gather_positions(outputs["sequence_output"], cls_positions))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from official_bert.config import BertConfig
 from official_bert.errors import InputError
 
 
@@ -59,3 +60,24 @@ def check_inputs(
             f"{max_length}: shorten the sequences or choose another encoder"
         )
     return tensors
+
+
+def check_packing(config: BertConfig, *, pooled: bool) -> None:
+    """Refuses rows of several sequences where a model would not read them one by one.
+
+    Args:
+        config: of the encoder.
+        pooled: whether the pooled output of each sequence is wanted.
+
+    Raises:
+        InputError: an encoder with a BiLSTM, which reads over the ends of sequences; a causal one,
+            whose pooler reads the last token of the row.
+    """
+    unpacked = "use bucketed or padded batches of records without packing"
+    if config.bilstm:
+        raise InputError(f"packed rows: a BiLSTM reads from one sequence into the next; {unpacked}")
+    if pooled and config.attention == "causal":
+        raise InputError(
+            "packed rows have no pooled output where attention is causal: the pooler reads the "
+            f"last token of the row; {unpacked}"
+        )

@@ -22,7 +22,8 @@ class FeatureTaggingTask(TaggingTask):
         experiment: the run; `model.feature_tagger` and `model.pretrained` are read.
 
     Raises:
-        InputError: there is no checkpoint, whose features these would be.
+        InputError: there is no checkpoint, whose features these would be; or a BiLSTM is to be put
+            on it, as if this task had none.
     """
 
     # An LSTM reads on from one record of a row into the next.
@@ -34,6 +35,11 @@ class FeatureTaggingTask(TaggingTask):
         self._settings = experiment.model.feature_tagger
         if not experiment.model.pretrained:
             raise InputError("model.pretrained is not set: features are those of a checkpoint")
+        if experiment.model.add_bilstm:
+            raise InputError(
+                "model.add_bilstm: the tagger on features has a BiLSTM of its own, see "
+                "model.feature_tagger"
+            )
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         return BertFeatureTagger(

@@ -12,32 +12,37 @@ from official_bert.config import BertConfig
 from official_bert.data import batching, diagnosis, packing, pipeline
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
+from official_bert.models.inputs import check_packing
 from official_bert.tasks.prepared_data import PreparedData
 
 
-def chosen_batching(experiment: ExperimentConfig, task: Any) -> str:
-    """`data.batching`; where it is not set, what suits the task and the runtime.
+def chosen_batching(experiment: ExperimentConfig, task: Any, config: BertConfig) -> str:
+    """`data.batching`; where it is not set, what suits the task, the encoder and the runtime.
 
     Raises:
-        InputError: the task or the runtime cannot do it.
+        InputError: one of them cannot do it.
     """
     runtime = experiment.runtime
     one_shape = runtime.strategy == "tpu" or runtime.jit_compile
     chosen = experiment.data.batching
     if not chosen:
-        # Packed rows vary in number: not for compiled steps, nor to be split over replicas.
-        alone = runtime.strategy == "one_device" and not one_shape
-        return task.batching if alone else "padded"
-    if chosen == "packed" and not task.can_pack:
+        if one_shape or runtime.strategy != "one_device":
+            return "padded"  # Packed rows vary in number, and are not split over replicas.
+        packs = config.attention == "bidirectional" and not config.bilstm
+        return task.batching if packs or task.batching != "packed" else "bucketed"
+    if chosen != "packed":
+        return chosen
+    if not task.can_pack:
         raise InputError(
             f"data.batching is packed: the records of {experiment.task} cannot be packed "
             "while training; use bucketed"
         )
-    if chosen == "packed" and one_shape:
+    if one_shape:
         raise InputError(
             "data.batching is packed, which gives batches of different numbers of rows; "
             "compiled steps need one shape: use padded"
         )
+    check_packing(config, pooled=True)
     return chosen
 
 
@@ -63,7 +68,7 @@ class Feed:
         self._data = data
         self._config = config
         self._experiment = experiment
-        self._batching = chosen_batching(experiment, data.task)
+        self._batching = chosen_batching(experiment, data.task, config)
         self._batch_size = batch_size
 
     @property

@@ -27,8 +27,8 @@ def freeze_layers(encoder: BertEncoder, count: int) -> None:
 def layer_rate_shares(encoder: BertEncoder, decay: float) -> Iterator[tuple[tf.Variable, float]]:
     """The share of the learning rate for each variable of the encoder.
 
-    With L layers: the pooler and the head have 1, layer L the decay, layer 1 decay**L, the
-    embeddings decay**(L + 1), which is how ELECTRA fine-tunes (Clark et al. 2020, appendix B).
+    With L layers: a BiLSTM, the pooler and the head have 1, layer L the decay, layer 1 decay**L,
+    the embeddings decay**(L + 1), which is how ELECTRA fine-tunes (Clark et al. 2020, appendix B).
     """
     depth = len(encoder.transformer_layers)
     layers: list[tf_keras.layers.Layer] = [encoder.embeddings, *encoder.transformer_layers]

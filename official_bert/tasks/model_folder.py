@@ -8,8 +8,6 @@ import pathlib
 import shutil
 from typing import Any
 
-import yaml
-
 from official_bert.atomic import atomic_file
 from official_bert.config import BertConfig
 from official_bert.data.manifest import MANIFEST_NAME, VOCAB_NAME, Manifest, sha256_of_file
@@ -112,12 +110,12 @@ class ModelFolder:
             file.write(json.dumps(values, indent=2) + "\n")
 
     def _check_same_run(self, given: dict[str, Any]) -> None:
-        stored = yaml.safe_load((self.path / CONFIG_NAME).read_text(encoding="utf-8"))
-        before, now = (_fixed_fields(config) for config in (stored, given))
+        # Read as a config: a field that is newer than the run has its default there.
+        before, now = (_fixed_fields(config) for config in (self.experiment().as_dict(), given))
         for name in now:
-            if now[name] != before.get(name):
+            if now[name] != before[name]:
                 raise InputError(
-                    f"{self.path} holds a run with {name} {before.get(name)!r}, now it is "
+                    f"{self.path} holds a run with {name} {before[name]!r}, now it is "
                     f"{now[name]!r}: choose another --model_dir, or the same setting to go on"
                 )
 

@@ -16,7 +16,9 @@ from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data import dynamic_masking, pipeline
 from official_bert.data.manifest import Manifest
+from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
+from official_bert.models.inputs import check_packing
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.tasks.examples import Examples
 from official_bert.text.vocab import Vocab
@@ -93,11 +95,32 @@ class PretrainingTask:
             return lambda batch, numbers: next_token_targets(batch)
         return lambda batch, numbers: batch
 
+    def check_encoder(self, config: BertConfig) -> None:
+        """Raises InputError for an encoder that would see what it is to predict, or that cannot
+        read these rows."""
+        if config.bilstm:
+            raise InputError(
+                "a BiLSTM on top is for fine-tuning: left to right it would see the token that is "
+                "to be predicted; leave model.add_bilstm and model.encoder.bilstm out"
+            )
+        if self._masks == "none" and config.attention != "causal":
+            raise InputError(
+                "the records have no masks (--objective=ltr): each token is predicted from those "
+                "before it, so set model.encoder.attention to causal, not "
+                f"{config.attention}, which sees the token itself"
+            )
+        if self._manifest.options["max_instances_per_record"] > 1:
+            check_packing(config, pooled=self._has_pairs)
+
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """The model to train: from random weights, or from what the checkpoint has."""
-        if pretrained is None:
-            return BertPretrainer(config)
-        return pretrained.pretrainer or BertPretrainer(pretrained.encoder)
+        """The model to train: from random weights, or from what the checkpoint has.
+
+        Data without pairs trains no next-sentence head, so a new model has none.
+        """
+        if pretrained is not None and pretrained.pretrainer is not None:
+            return pretrained.pretrainer
+        encoder = config if pretrained is None else pretrained.encoder
+        return BertPretrainer(encoder, use_next_sentence=self._has_pairs)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         masked = tf.reduce_sum(batch["masked_lm_weights"])
@@ -174,15 +197,20 @@ def next_token_targets(batch: Tensors) -> Tensors:
     """Left to right: each token is predicted from those before it (section 5.1, "LTR").
 
     input_word_ids [[2, 7, 8, 3]] with all four real gives masked_lm_positions [[0, 1, 2]],
-    masked_lm_ids [[7, 8, 3]] and masked_lm_weights of 1.
+    masked_lm_ids [[7, 8, 3]] and masked_lm_weights of 1. The first token of a packed sequence has
+    weight 0: what stands before it is another sequence.
     """
     ids = batch["input_word_ids"]
+    is_target = batch["input_mask"][:, 1:] > 0
+    if "pack_ids" in batch:
+        same = tf.equal(batch["pack_ids"][:, 1:], batch["pack_ids"][:, :-1])
+        is_target = tf.logical_and(is_target, same)
     positions = tf.broadcast_to(tf.range(tf.shape(ids)[1] - 1), tf.shape(ids[:, 1:]))
     return {
         **batch,
         "masked_lm_positions": positions,
         "masked_lm_ids": ids[:, 1:],
-        "masked_lm_weights": tf.cast(batch["input_mask"][:, 1:], tf.float32),
+        "masked_lm_weights": tf.cast(is_target, tf.float32),
     }
 
 

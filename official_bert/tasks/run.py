@@ -10,11 +10,12 @@ import tensorflow as tf
 from absl import logging
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
+from official_bert.checkpoints.official import checkpoint_of_step
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.tasks.examples import examples_of
-from official_bert.tasks.feed import Feed, chosen_batching
+from official_bert.tasks.feed import Feed
 from official_bert.tasks.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.tasks.model_folder import ModelFolder
 from official_bert.tasks.phases import Phase, learning_rate_schedule
@@ -53,11 +54,12 @@ class Run:
             precision=runtime.precision,
             deterministic=runtime.deterministic,
         )
-        chosen_batching(experiment, self._task)  # Refused before the checkpoint is read.
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
         self._writes = is_chief(self._strategy)
         self._pretrained = self._load_pretrained()
         self._encoder_config = self._resolve_encoder_config()
+        if hasattr(self._task, "check_encoder"):
+            self._task.check_encoder(self._encoder_config)
         self._feed = Feed(
             self._data, self._encoder_config, experiment, batch_size=experiment.train.batch_size
         )
@@ -254,11 +256,17 @@ class Run:
         return training_model.model, step
 
     def _load_pretrained(self) -> Pretrained | None:
-        path = self._experiment.model.pretrained
-        if not path:
+        model = self._experiment.model
+        if not model.pretrained:
+            if model.add_bilstm or model.pretrained_step is not None:
+                raise InputError(
+                    "model.add_bilstm and model.pretrained_step say what to do with a checkpoint: "
+                    "set model.pretrained too (model.encoder.bilstm is for random weights)"
+                )
             return None
+        path = checkpoint_of_step(model.pretrained, model.pretrained_step)
         with self._strategy.scope():
-            pretrained = load_pretrained(path, new_heads=True)
+            pretrained = load_pretrained(path, new_heads=True, add_bilstm=model.add_bilstm)
         sha256 = pretrained.vocab.sha256 if pretrained.vocab else "(it has none)"
         if sha256 != self._data.manifest.vocab_sha256:
             raise InputError(

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from official_bert.ablation import report
@@ -42,6 +43,25 @@ def test_every_variant_with_every_value(tmp_path):
     assert folder.name == "all_learning_rate=0.1_batch_size=8_seed=3"
 
 
+@pytest.mark.parametrize(
+    ("text", "axis"),
+    [
+        (
+            "variants: {a: {}, b: {}}\ngrid: {model.pretrained_step: [1, 2]}",
+            "model.pretrained_step",
+        ),
+        ("grid: {optimizer.learning_rate: [1.0e-5, 2.0e-5]}", "optimizer.learning_rate"),
+        ("grid: {train.epochs: [2.0, 3.0], train.batch_size: [8, 16]}", None),  # two numbers
+        ("grid: {data.path: [a, b]}", None),
+        ("grid: {train.batch_size: [8]}", None),
+        ("grid: {optimizer.bias_correction: [true, false]}", None),
+        ("seeds: [1, 2]", None),
+    ],
+)
+def test_scores_are_drawn_over_the_only_field_of_numbers(tmp_path, text, axis):
+    assert _grid(tmp_path, text).axis == axis
+
+
 def test_nothing_but_seeds(tmp_path):
     grid = _grid(tmp_path, "seeds: [1]\n")
     assert [(setting.name, setting.overrides) for setting in grid.settings] == [("base", {})]
@@ -74,6 +94,21 @@ def test_the_report_has_means_and_spreads(tmp_path):
     assert picture.read_bytes()[1:4] == b"PNG"
     assert report.best(lines, lower=False).name == "b"
     assert report.best(lines, lower=True).name == "a"
+
+
+def test_curves_over_an_axis_join_the_means_in_its_order():
+    lines = [
+        report.Line("a, step=20", {1: 0.5, 2: 0.7}, "a", 20),
+        report.Line("b, step=10", {1: 0.4}, "b", 10),
+        report.Line("a, step=10", {1: 0.3, 2: 0.5}, "a", 10),
+    ]
+    (axes,) = report._curves(lines, "f1", "model.pretrained_step").axes
+    handles, labels = axes.get_legend_handles_labels()
+    assert labels == ["a", "b"]
+    curves = [handle.lines[0].get_xydata().tolist() for handle in handles]
+    np.testing.assert_allclose(curves[0], [[10, 0.4], [20, 0.6]])
+    np.testing.assert_allclose(curves[1], [[10, 0.4]])
+    assert axes.get_xlabel() == "model.pretrained_step"
 
 
 def test_a_grid_is_run_and_gone_on_with(tmp_path):

@@ -109,6 +109,14 @@ def test_embed_gives_pooled_cls_and_mean(bundle):
     np.testing.assert_allclose(answer["concat_last_four"][0], np.hstack(layers[::-1]), atol=1e-5)
 
 
+def test_a_causal_model_gives_no_constant_and_fills_no_mask():
+    causal = tiny_bundle(attention="causal")
+    assert FillMask.missing(causal) == "attention to both sides of a [MASK]"
+    answer = Embed(causal, options()).answer({"text": tf.constant(["w1", "w1 w2 w3 w4"])})
+    assert sorted(answer) == ["mean", "pooled"]
+    assert np.abs(answer["pooled"][0] - answer["pooled"][1]).max() > 1e-2
+
+
 def test_rows_are_cut_and_padded_as_the_options_say(bundle):
     text = {"text": tf.constant(["w1 w2 w3 w4", "w1"])}
     in_short = Embed(bundle, options(max_seq_length=5)).encode(text)[0]["input_word_ids"]

@@ -17,6 +17,7 @@ FACTORISED = TINY.replace(embedding_size=8, share_layers=True, use_pooler=False)
     [
         (lambda: BertEncoder(TINY), ()),
         (lambda: BertEncoder(FACTORISED), ()),
+        (lambda: BertEncoder(TINY.replace(bilstm=True)), ()),
         (lambda: BertPretrainer(TINY), ("masked_lm", "next_sentence")),
         (lambda: BertPretrainer(FACTORISED), ("masked_lm",)),
         (lambda: BertClassifier(BertEncoder(TINY, name="own"), 3, name="mine"), ("classifier",)),

@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export import saving, verify
+from export import litert_saving, saving, verify
 from official_bert.answering.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
 from official_bert.answering.fill_mask import FillMask
 from official_bert.answering.rows import Answerer, answer_function
+from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
-from tests.answering.tiny import TOKENS, options, tiny_bundle, write_model_folder
+from official_bert.models.token_classifier import BertTokenClassifier
+from tests.answering.heads import LABELS
+from tests.answering.tiny import (
+    TOKENS,
+    bundle_of,
+    options,
+    tiny_bundle,
+    tiny_config,
+    write_model_folder,
+)
 from tests.public_data import ROOT
 
 ANSWERS = ("fill_mask", "next_sentence", "embed")
@@ -112,3 +122,24 @@ def test_an_export_that_answers_otherwise_is_not_left(tmp_path, monkeypatch):
         saving.export_savedmodel(model_dir, tmp_path / "export", names=("embed",))
     assert not (tmp_path / "export" / "1").exists()
     assert list((tmp_path / "export").iterdir()) == []
+
+
+def test_a_left_to_right_model_with_a_bilstm(tmp_path):
+    """Reloaded from its folder, run in a fresh process, and refused where it cannot be computed."""
+    config = tiny_config(attention="causal", bilstm=True)
+    model = BertTokenClassifier(config, len(LABELS))
+    bundle = bundle_of("token_classifier", model, labels=LABELS)
+    write_pretrained(bundle, tmp_path / "model", "official_bert")
+    version = saving.export_savedmodel(tmp_path / "model", tmp_path / "export")
+    assert ExportInfo.load(version / SAVED_MODEL_FILE).answers == ["tagging"]
+    encoded = tf.saved_model.load(str(version)).signatures["encoded"]
+    inputs = {
+        "input_word_ids": tf.constant([[2, 13, 14, 3, 0, 0]]),
+        "input_mask": tf.constant([[1, 1, 1, 1, 0, 0]]),
+        "input_type_ids": tf.zeros([1, 6], tf.int32),
+    }
+    (logits,) = encoded(**inputs).values()
+    expected = model({name: value[:, :4] for name, value in inputs.items()})
+    np.testing.assert_allclose(logits[:, :4], expected, atol=1e-5)
+    with pytest.raises(InputError, match="has a BiLSTM, which LiteRT cannot compute"):
+        litert_saving.export_litert(tmp_path / "model", tmp_path / "lite")

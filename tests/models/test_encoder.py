@@ -91,6 +91,79 @@ def test_causal_attention_sees_nothing_to_the_right():
     assert np.abs(before[:, 5:] - after[:, 5:]).min(axis=-1).max() > 1e-3
 
 
+def test_a_causal_encoder_is_pooled_at_its_last_token():
+    """What [CLS] has seen is [CLS]: pooled there, all texts would be alike."""
+    encoder = BertEncoder(TINY.replace(attention="causal"))
+    batch = inputs(6, 4, width=6)
+    outputs = encoder(batch)
+    for row, last in ((0, 5), (1, 3)):
+        expected = encoder.pooler(outputs["sequence_output"][row : row + 1, last])
+        np.testing.assert_allclose(outputs["pooled_output"][row], expected[0], atol=1e-6)
+    alone = encoder({key: value[1:, :4] for key, value in batch.items()})
+    np.testing.assert_allclose(outputs["pooled_output"][1:], alone["pooled_output"], atol=2e-6)
+    batch["input_word_ids"] += tf.constant([[0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 1]])
+    moved = np.abs(encoder(batch)["pooled_output"] - outputs["pooled_output"]).max(axis=1)
+    assert moved[0] > 1e-2 and moved[1] == 0.0  # the last token of row 0; padding of row 1
+
+
+def test_packed_sequences_of_a_causal_encoder_have_no_pooled_output():
+    encoder = BertEncoder(TINY.replace(attention="causal"))
+    with pytest.raises(InputError, match="packed rows have no pooled output where attention is ca"):
+        encoder.pooled(encoder(inputs(8)), tf.constant([[0, 5]]))
+
+
+def _lstm(states, cell):
+    """By hand: [S, H] -> [S, U], with Keras's order of the gates."""
+    hidden = carry = np.zeros(cell.units, np.float32)
+    outputs = []
+    for state in states:
+        gates = state @ cell.kernel.numpy() + hidden @ cell.recurrent_kernel.numpy()
+        i, f, c, o = np.split(gates + cell.bias.numpy(), 4)
+        carry = _sigmoid(f) * carry + _sigmoid(i) * np.tanh(c)
+        hidden = _sigmoid(o) * np.tanh(carry)
+        outputs.append(hidden)
+    return np.array(outputs)
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("attention", ["bidirectional", "causal"])
+def test_a_bilstm_reads_the_last_layer_without_its_padding(attention):
+    encoder = BertEncoder(TINY.replace(attention=attention, bilstm=True))
+    outputs = encoder(inputs(6, 4, width=6))
+    assert len(outputs["encoder_outputs"]) == 2
+    last = outputs["encoder_outputs"][-1][1, :4].numpy()  # the row with padding
+    lstm = encoder.bilstm
+    expected = np.concatenate(
+        [_lstm(last, lstm.forward_layer.cell), _lstm(last[::-1], lstm.backward_layer.cell)[::-1]],
+        axis=1,
+    )
+    assert expected.shape == (4, 16)
+    np.testing.assert_allclose(outputs["sequence_output"][1, :4], expected, atol=1e-5)
+    pooled = encoder.pooler(expected[:1])
+    np.testing.assert_allclose(outputs["pooled_output"][1], pooled[0], atol=1e-5)
+
+
+def test_a_bilstm_changes_nothing_below_it_and_refuses_packed_rows():
+    plain, topped = BertEncoder(TINY), BertEncoder(TINY.replace(bilstm=True))
+    for ours, theirs in zip(
+        topped.transformer_layers + [topped.embeddings],
+        plain.transformer_layers + [plain.embeddings],
+        strict=True,
+    ):
+        ours.set_weights(theirs.get_weights())
+    batch = inputs(6, 4)
+    for ours, theirs in zip(
+        topped(batch)["encoder_outputs"], plain(batch)["encoder_outputs"], strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    ones = tf.ones_like(batch["input_mask"])
+    with pytest.raises(InputError, match="packed rows: a BiLSTM reads from one sequence into the"):
+        topped({**batch, "pack_ids": ones, "position_ids": ones})
+
+
 def test_factorised_embeddings_and_shared_layers():
     encoder = BertEncoder(TINY.replace(embedding_size=4, share_layers=True, use_pooler=False))
     assert encoder.embeddings.word_embeddings.shape == [50, 4]

@@ -8,8 +8,8 @@ from official_bert.models.classifier import BertClassifier
 from official_bert.tasks.layer_rates import freeze_layers, layer_rate_shares
 
 
-@pytest.fixture
-def model():
+@pytest.fixture(params=[False, True], ids=["plain", "bilstm"])
+def model(request):
     config = BertConfig(
         vocab_size=10,
         hidden_size=8,
@@ -17,6 +17,7 @@ def model():
         num_attention_heads=2,
         intermediate_size=16,
         max_position_embeddings=8,
+        bilstm=request.param,
     )
     return BertClassifier(config, 2)
 
@@ -32,7 +33,8 @@ def test_lower_layers_learn_more_slowly(model):
 
 def test_frozen_layers_have_nothing_to_train(model):
     freeze_layers(model.encoder, 1)
-    assert {_layer(v) for v in model.trainable_variables} == {"layer_1", "pooler", "classifier"}
+    top = {"pooler", "classifier"} | ({"bilstm"} if model.config.bilstm else set())
+    assert {_layer(v) for v in model.trainable_variables} == {"layer_1", *top}
 
 
 def test_more_layers_than_there_are(model):

@@ -108,6 +108,14 @@ def test_a_small_model_learns_the_first_word(data, tmp_path, batching):
     assert results["best_metric"] == "accuracy"
 
 
+def test_a_left_to_right_model_learns_the_first_word(data, tmp_path):
+    causal = "model.encoder.attention=causal"
+    _, results = _trained(data, tmp_path / "m", "train.epochs=60", causal)
+    assert results["accuracy"] == 1.0
+    with pytest.raises(InputError, match="packed rows have no pooled output where attention is ca"):
+        _trained(data, tmp_path / "p", "data.batching=packed", causal)
+
+
 def test_predictions_are_in_order_and_the_same_for_the_same_seed(data, tmp_path):
     texts = []
     for name in ("a", "b"):
@@ -206,3 +214,32 @@ def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
     kept = run._task.make_model(run._encoder_config, run._pretrained)
     assert kept is run._pretrained.model
     np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
+
+
+@pytest.mark.parametrize("override", ["model.add_bilstm=true", "model.pretrained_step=5"])
+def test_what_is_done_with_a_checkpoint_needs_one(data, tmp_path, override):
+    with pytest.raises(InputError, match="say what to do with a checkpoint: set model.pretrained"):
+        _run(data, tmp_path / "m", override)
+
+
+def test_a_bilstm_on_the_checkpoint_of_a_step_is_trained_and_reloaded(data, tmp_path):
+    _trained(data, tmp_path / "m", "train.steps=2", "train.checkpoint_every_steps=1")
+    _, results = _trained(
+        data,
+        tmp_path / "n",
+        f"model.pretrained={tmp_path / 'm'}",
+        "model.pretrained_step=1",
+        "model.add_bilstm=true",
+        "train.steps=3",
+    )
+    assert json.loads((tmp_path / "n" / "bert_config.json").read_text())["bilstm"] is True
+    again = Run(load_experiment([tmp_path / "n" / "config.yaml"]), str(tmp_path / "n")).evaluate()
+    assert again["loss"] == pytest.approx(results["loss"], rel=1e-5)
+    first = tf.train.load_variable(
+        str(tmp_path / "m" / "checkpoints" / "ckpt-1"),
+        "model/encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE",
+    )
+    run = _run(
+        data, tmp_path / "o", f"model.pretrained={tmp_path / 'm'}", "model.pretrained_step=1"
+    )
+    np.testing.assert_array_equal(run._pretrained.encoder.embeddings.word_embeddings, first)
