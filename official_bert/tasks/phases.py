@@ -30,14 +30,14 @@ def learning_rate_schedule(
 ) -> tf_keras.optimizers.schedules.LearningRateSchedule:
     """One schedule over all phases; or one for each, where the second has a rate of its own."""
     optimizer, second = experiment.optimizer, experiment.second_phase
-    own = len(phases) > 1 and second.learning_rate is not None
-    total_steps = phases[0 if own else -1].stop
+    own_rate = second.learning_rate if len(phases) > 1 else None
+    total_steps = phases[-1 if own_rate is None else 0].stop
     warmup_steps = optimizer.warmup_steps
     if warmup_steps is None:
         warmup_steps = round(total_steps * optimizer.warmup_proportion)
     first = warm_up_and_decay(optimizer.learning_rate, warmup_steps, total_steps)
-    if not own:
+    if own_rate is None:
         return first
     steps = phases[1].stop - phases[1].start
-    again = warm_up_and_decay(second.learning_rate, round(steps * second.warmup_proportion), steps)
+    again = warm_up_and_decay(own_rate, round(steps * second.warmup_proportion), steps)
     return PhasedSchedule(first, again, switch_step=phases[1].start)
