@@ -14,6 +14,7 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
+from official_bert.data.packing import pack_batch
 from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
 
 
@@ -41,9 +42,26 @@ class SentencePrediction(AnswerModule):
     def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
         return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self._inputs)), {}
 
+    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        """Strings -> the answer; rows of several texts where shapes are free and the model can."""
+        config = self._encoder.config
+        if self._options.pad_to or config.attention == "causal" or config.bilstm:
+            return super().answer(texts)
+        inputs, context = self.encode(texts)
+        return self.decode(self._packed_logits(inputs), context)
+
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `logits` float32 [B, C]."""
         return {"logits": self._model(dict(inputs), training=False)}
+
+    def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """As `logits`; without the padding of a batch of texts of many lengths."""
+        count = tf.shape(inputs["input_mask"])[0]
+        packed = pack_batch({**inputs, "text_number": tf.range(count)})
+        is_text = packed.pop("record_weights") > 0  # [R, N]
+        numbers = tf.boolean_mask(packed.pop("text_number"), is_text)
+        logits = tf.boolean_mask(self._model(packed, training=False), is_text)  # [B, C]
+        return {"logits": tf.gather(logits, tf.argsort(numbers))}
 
     def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         values = tf.cast(logits["logits"], tf.float32)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from official_bert.answering.rows import Answerer
 from official_bert.answering.sentence_prediction import SentencePrediction
 from official_bert.models.classifier import BertClassifier
+from official_bert.models.encoder import BertEncoder
 from tests.answering.tiny import TOKENS, options, tiny_bundle
 
 ID = {token: number for number, token in enumerate(TOKENS)}
@@ -75,3 +76,26 @@ def test_a_number_is_the_logit():
     inputs, _ = module.encode({"text": tf.constant(["the capital of france"])})
     assert float(answer["score"][0]) == pytest.approx(float(model(inputs, training=False)[0, 0]))
     assert list(answer) == ["score"]
+
+
+@pytest.mark.parametrize(
+    "texts", [["w1"], ["w1 w2 w3 w4 w5", "w1", "", "the capital", "w2 w3", "w4 " * 50]]
+)
+def test_texts_of_many_lengths_get_the_answers_that_each_gets_alone(texts):
+    _, module = _module(3)
+    together = module.answer({"text": tf.constant(texts)})["probabilities"]
+    alone = [module.answer({"text": tf.constant([text])})["probabilities"][0] for text in texts]
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    inputs, context = module.encode({"text": tf.constant(texts)})
+    unpacked = module.decode(module.logits(inputs), context)["probabilities"]
+    np.testing.assert_allclose(together, unpacked, atol=1e-6)
+
+
+def test_a_causal_encoder_answers_too():
+    bundle = tiny_bundle()
+    encoder = BertEncoder(bundle.config.replace(attention="causal"))
+    source = dataclasses.replace(bundle, kind="classifier", model=BertClassifier(encoder, 2))
+    module = SentencePrediction(source, options())
+    together = module.answer({"text": tf.constant(["w1 w2 w3", "w4"])})["probabilities"]
+    alone = module.answer({"text": tf.constant(["w4"])})["probabilities"]
+    np.testing.assert_allclose(together[1:], alone, atol=1e-6)
