@@ -16,6 +16,7 @@ from official_bert.answering.base import (
 )
 from official_bert.data.packing import pack_batch
 from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
+from official_bert.models.inputs import can_pack
 
 
 class SentencePrediction(AnswerModule):
@@ -44,8 +45,7 @@ class SentencePrediction(AnswerModule):
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """Strings -> the answer; rows of several texts where shapes are free and the model can."""
-        config = self._encoder.config
-        if self._options.pad_to or config.attention == "causal" or config.bilstm:
+        if self._options.pad_to or not can_pack(self._encoder.config):
             return super().answer(texts)
         inputs, context = self.encode(texts)
         return self.decode(self._packed_logits(inputs), context)

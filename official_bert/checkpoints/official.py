@@ -16,10 +16,9 @@ from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
+from official_bert.training.checkpointing import BEST_NAME, CHECKPOINTS_NAME
 
 CONFIG_NAME = "bert_config.json"
-BEST_NAME = "best"
-CHECKPOINTS_NAME = "checkpoints"
 PREFIX_NAME = "ckpt"
 _WORDS = "/embeddings/word_embeddings"
 

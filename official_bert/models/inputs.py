@@ -62,6 +62,11 @@ def check_inputs(
     return tensors
 
 
+def can_pack(config: BertConfig) -> bool:
+    """Whether `check_packing` lets a model pack, the pooled output included."""
+    return config.attention == "bidirectional" and not config.bilstm
+
+
 def check_packing(config: BertConfig, *, pooled: bool) -> None:
     """Refuses rows of several sequences where a model would not read them one by one.
 

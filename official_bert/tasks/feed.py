@@ -11,8 +11,8 @@ import tensorflow as tf
 from official_bert.config import BertConfig
 from official_bert.data import batching, diagnosis, packing, pipeline
 from official_bert.errors import InputError
-from official_bert.experiment import ExperimentConfig
-from official_bert.models.inputs import check_packing
+from official_bert.experiment import ExperimentConfig, RuntimeConfig
+from official_bert.models.inputs import can_pack, check_packing
 from official_bert.tasks.prepared_data import PreparedData
 
 
@@ -23,13 +23,11 @@ def chosen_batching(experiment: ExperimentConfig, task: Any, config: BertConfig)
         InputError: one of them cannot do it.
     """
     runtime = experiment.runtime
-    one_shape = runtime.strategy == "tpu" or runtime.jit_compile
     chosen = experiment.data.batching
     if not chosen:
-        if one_shape or runtime.strategy != "one_device":
+        if _needs_one_shape(runtime) or runtime.strategy != "one_device":
             return "padded"  # Packed rows vary in number, and are not split over replicas.
-        packs = config.attention == "bidirectional" and not config.bilstm
-        return task.batching if packs or task.batching != "packed" else "bucketed"
+        return task.batching if can_pack(config) or task.batching != "packed" else "bucketed"
     if chosen != "packed":
         return chosen
     if not task.can_pack:
@@ -37,13 +35,17 @@ def chosen_batching(experiment: ExperimentConfig, task: Any, config: BertConfig)
             f"data.batching is packed: the records of {experiment.task} cannot be packed "
             "while training; use bucketed"
         )
-    if one_shape:
+    if _needs_one_shape(runtime):
         raise InputError(
             "data.batching is packed, which gives batches of different numbers of rows; "
             "compiled steps need one shape: use padded"
         )
     check_packing(config, pooled=True)
     return chosen
+
+
+def _needs_one_shape(runtime: RuntimeConfig) -> bool:
+    return runtime.strategy == "tpu" or runtime.jit_compile
 
 
 class Feed:
@@ -131,11 +133,11 @@ class Feed:
         self, serialized: tf.data.Dataset, paths: list[str], batch_size: int, start_record: int
     ) -> tf.data.Dataset:
         """Serialized batches -> what the model and the losses take."""
-        task, runtime = self._data.task, self._experiment.runtime
+        task = self._data.task
         parse = pipeline.make_parser(
             pipeline.present_features(task.record_kind, paths),
             sizes=task.sizes(self._config),
-            pad_to_max=runtime.strategy == "tpu" or runtime.jit_compile,
+            pad_to_max=_needs_one_shape(self._experiment.runtime),
         )
         complete = task.completion(self._experiment.train.seed)
 

@@ -63,16 +63,20 @@ def test_without_bias_correction_the_first_step_is_that_of_google_research_bert(
     assert variable.numpy() == pytest.approx([expected], rel=1e-5)
 
 
-def test_biases_and_layer_norms_do_not_decay():
-    optimizer = make_optimizer(
-        "adamw",
-        learning_rate=1.0,
-        weight_decay=0.1,
+def _made(kind, *, learning_rate, weight_decay):
+    return make_optimizer(
+        kind,
+        learning_rate=learning_rate,
+        weight_decay=weight_decay,
         beta_1=0.9,
         beta_2=0.999,
         epsilon=1e-6,
         bias_correction=True,
     )
+
+
+def test_biases_and_layer_norms_do_not_decay():
+    optimizer = _made("adamw", learning_rate=1.0, weight_decay=0.1)
     variables = [
         tf.Variable([1.0], name=name)
         for name in ("layer_0/kernel", "layer_0/bias", "layer_0/layer_norm/gamma")
@@ -106,15 +110,7 @@ def test_lamb_equals_that_of_the_model_garden():
 
 
 def test_the_first_step_of_lamb_is_as_long_as_the_variable():
-    optimizer = make_optimizer(
-        "lamb",
-        learning_rate=0.5,
-        weight_decay=0.0,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-    )
+    optimizer = _made("lamb", learning_rate=0.5, weight_decay=0.0)
     variable = tf.Variable([3.0, 4.0], name="layer/kernel")
     optimizer.apply_gradients([(tf.constant([7.0, 7.0]), variable)])
     # Adam's first step is the sign of the gradient, here (1, 1): 0.5 * 5 / sqrt(2) of it.
