@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from official_bert.checkpoints.load import Pretrained
 from official_bert.errors import InputError
-from official_bert.layers.heads import gather_positions
+from official_bert.layers.positions import gather_positions
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.models.pretrainer import BertPretrainer
 

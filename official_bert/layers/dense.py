@@ -60,10 +60,12 @@ class Dense(tf_keras.layers.Layer):
         super().build(input_shape)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        outputs = affine(inputs, self.kernel, self.bias)
-        if self._activation is None:
-            return outputs
-        return activation_by_name(self._activation, training)(outputs)
+        rows = tf.reshape(inputs, [-1, inputs.shape[-1]])  # [tokens, I]
+        rows = tf.nn.bias_add(tf.matmul(rows, self.kernel), self.bias)
+        if self._activation is not None:
+            # Before the reshape: oneDNN melts an activation into the product right before it.
+            rows = activation_by_name(self._activation, training)(rows)
+        return with_leading_shape(rows, inputs)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -72,12 +74,6 @@ class Dense(tf_keras.layers.Layer):
             "activation": self._activation,
             "initializer_range": self._initializer_range,
         }
-
-
-def affine(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    """inputs @ kernel + bias over the last axis; [..., I] x [I, O] -> [..., O]."""
-    rows = tf.reshape(inputs, [-1, inputs.shape[-1]])  # [tokens, I]
-    return with_leading_shape(tf.nn.bias_add(tf.matmul(rows, kernel), bias), inputs)
 
 
 def with_leading_shape(rows: tf.Tensor, like: tf.Tensor) -> tf.Tensor:

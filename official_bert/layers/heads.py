@@ -1,6 +1,6 @@
-"""What stands on the encoder: gathering of positions, and the masked-LM head.
+"""What stands on the encoder in pretraining: the masked-LM head.
 
-B batch, S sequence, P predictions, H hidden, E embedding width, V vocabulary.
+B batch, P predictions, H hidden, E embedding width, V vocabulary.
 """
 
 from __future__ import annotations
@@ -12,17 +12,6 @@ import tf_keras
 
 from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.normalization import LayerNorm
-
-
-def gather_positions(states: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
-    """The states at some positions of each row; [B, S, H] and int [B, P] -> [B, P, H].
-
-    states [[a, b, c], [d, e, f]] and positions [[2, 0], [1, 1]] give [[c, a], [e, e]].
-    """
-    shape = tf.shape(states)
-    rows = tf.reshape(states, [-1, states.shape[-1]])  # [B * S, H]
-    starts = tf.range(shape[0]) * shape[1]
-    return tf.gather(rows, tf.cast(positions, tf.int32) + starts[:, None])
 
 
 class MaskedLanguageModel(tf_keras.layers.Layer):

@@ -11,6 +11,7 @@ from official_bert.layers.attention import SelfAttention
 from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.dropout import Dropout
 from official_bert.layers.normalization import LayerNorm
+from official_bert.layers.positions import gather_positions
 
 
 class TransformerLayer(tf_keras.layers.Layer):
@@ -88,10 +89,21 @@ class TransformerLayer(tf_keras.layers.Layer):
         build_child(self.output_layer_norm, input_shape)
         super().build(input_shape)
 
-    def call(self, inputs: tf.Tensor, bias: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        """[B, S, H] and the attention bias [B, 1, 1 or S, S] -> [B, S, H]."""
-        attended = self.attention(inputs, bias, training=training)
+    def call(
+        self,
+        inputs: tf.Tensor,
+        bias: tf.Tensor,
+        positions: tf.Tensor | None = None,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        """[B, S, H] and the attention bias [B, 1, 1 or S, S] -> [B, S, H].
+
+        With `positions`, int [B, P], the states of those alone are computed: [B, P, H].
+        """
+        attended = self.attention(inputs, bias, positions, training=training)
         attended = self.attention_dropout(attended, training=training)
+        if positions is not None:
+            inputs = gather_positions(inputs, positions)
         attended = self.attention_layer_norm(inputs + attended)
         outputs = self.output_dense(self.intermediate(attended, training=training))
         outputs = self.output_dropout(outputs, training=training)

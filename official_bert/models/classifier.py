@@ -52,8 +52,7 @@ class BertClassifier(EncoderModel):
     def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
         encoder_inputs = dict(inputs)
         cls_positions = encoder_inputs.pop("cls_positions", None)
-        outputs = self.encoder(encoder_inputs, training=training)
-        pooled = self.encoder.pooled(outputs, cls_positions)
+        pooled = self.encoder.pooled(encoder_inputs, cls_positions, training)
         logits = self.classifier(self.dropout(pooled, training=training))
         return tf.cast(logits, tf.float32)
 

@@ -1,6 +1,6 @@
 """The BERT encoder as a model (Devlin et al. 2019, section 3).
 
-B batch, S sequence, H hidden, N predicted [CLS] positions.
+B batch, S sequence, H hidden, P positions, N packed sequences.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from official_bert.config import BertConfig
 from official_bert.layers.attention import attention_bias
 from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.embeddings import Embeddings
-from official_bert.layers.heads import gather_positions
+from official_bert.layers.positions import gather_positions
 from official_bert.layers.transformer import TransformerLayer
 from official_bert.models.inputs import check_inputs, check_packing
 
@@ -33,6 +33,11 @@ class BertEncoder(tf_keras.Model):
 
     Optional inputs, int32 [B, S]: `position_ids` (0, 1, 2, … by default) and `pack_ids` (which
     packed sequence a token belongs to, 0 for padding), which needs `position_ids`.
+
+    Where the states of some tokens are all that is wanted, `encoder(inputs, positions=…)`, int
+    [B, P], has `states_at_positions` [B, P, H] beside the rest: those of `sequence_output`, but
+    computed for these tokens alone. A `tf.function` that reads nothing else of the last layer
+    leaves the rest of it out: five sixths of a layer, for a classifier.
 
     The variables exist once the model is made. Their names are fixed and begin with the model's:
     `bert_encoder/layer_0/attention/query/kernel`. Checkpoints go by the attributes: `embeddings`,
@@ -110,7 +115,12 @@ class BertEncoder(tf_keras.Model):
             {key: tf.TensorSpec([None, None], tf.int32, name=key) for key in ENCODER_INPUTS}
         )
 
-    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> dict[str, Any]:
+    def call(
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        training: bool | None = None,
+        positions: tf.Tensor | None = None,
+    ) -> dict[str, Any]:
         inputs = check_inputs(
             inputs, ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS, self.config.max_position_embeddings
         )
@@ -127,32 +137,42 @@ class BertEncoder(tf_keras.Model):
         )
         encoder_outputs = []
         for index in range(self.config.num_hidden_layers):
-            layer = self.transformer_layers[0 if self.config.share_layers else index]
-            states = layer(states, bias, training=training)
+            layer, below = self.transformer_layers[0 if self.config.share_layers else index], states
+            states = layer(below, bias, training=training)
             encoder_outputs.append(states)
         if self.bilstm is not None:
             states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
         outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
         if self.pooler is not None:
-            outputs["pooled_output"] = self.pooler(self._summaries(states, inputs["input_mask"]))
+            places = self.summary_positions(inputs["input_mask"])
+            outputs["pooled_output"] = self.pooler(gather_positions(states, places)[:, 0])
+        if positions is not None:
+            outputs["states_at_positions"] = (
+                layer(below, bias, positions, training=training)
+                if self.bilstm is None
+                else gather_positions(states, positions)
+            )
         return outputs
 
-    def _summaries(self, states: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
-        """The state of each row that has seen all of it: [B, S, H] -> [B, H]."""
+    def summary_positions(self, input_mask: tf.Tensor) -> tf.Tensor:
+        """Where the token stands that the pooler reads: int [B, S] -> int32 [B, 1]."""
         if self.config.first_sees_all:
-            return states[:, 0]
+            return tf.zeros_like(input_mask[:, :1])
         places = tf.range(tf.shape(input_mask)[1]) * tf.cast(tf.not_equal(input_mask, 0), tf.int32)
-        last = tf.reduce_max(places, axis=1, keepdims=True)  # [B, 1]
-        return gather_positions(states, last)[:, 0]
+        return tf.reduce_max(places, axis=1, keepdims=True)
 
     def pooled(
-        self, outputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        cls_positions: tf.Tensor | None = None,
+        training: bool | None = None,
     ) -> tf.Tensor:
-        """The pooled output of each row, or of each packed sequence.
+        """The pooled output of each row, or of each packed sequence, and nothing else.
 
         Args:
-            outputs: what the encoder gave.
+            inputs: of the encoder.
             cls_positions: int [B, N], where the packed sequences of each row start.
+            training: whether there is dropout.
 
         Returns:
             [B, H], or [B, N, H] with `cls_positions`.
@@ -160,11 +180,15 @@ class BertEncoder(tf_keras.Model):
         Raises:
             InputError: packed sequences of a causal encoder.
         """
-        if cls_positions is None:
-            return outputs["pooled_output"]
-        check_packing(self.config, pooled=True)
+        if cls_positions is not None:
+            check_packing(self.config, pooled=True)
         assert self.pooler is not None
-        return self.pooler(gather_positions(outputs["sequence_output"], cls_positions))
+        places = cls_positions
+        if places is None:
+            places = self.summary_positions(tf.convert_to_tensor(inputs["input_mask"]))
+        outputs = self(inputs, training=training, positions=places)
+        pooled = self.pooler(outputs["states_at_positions"])
+        return pooled[:, 0] if cls_positions is None else pooled
 
     def get_config(self) -> dict[str, Any]:
         return {"name": self.name, "config": self.config.to_dict()}

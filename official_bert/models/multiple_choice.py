@@ -58,7 +58,7 @@ class BertMultipleChoice(EncoderModel):
             key: tf.reshape(value, [-1, value.shape[2] or tf.shape(value)[2]])  # [B * C, S]
             for key, value in inputs.items()
         }
-        pooled = self.encoder(rows, training=training)["pooled_output"]
+        pooled = self.encoder.pooled(rows, training=training)
         scores = self.classifier(self.dropout(pooled, training=training))  # [B * C, 1]
         return tf.cast(tf.reshape(scores, [-1, choices]), tf.float32)
 

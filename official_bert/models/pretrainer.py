@@ -13,9 +13,10 @@ import tensorflow as tf
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.layers.dense import Dense
-from official_bert.layers.heads import MaskedLanguageModel, gather_positions
+from official_bert.layers.heads import MaskedLanguageModel
 from official_bert.models.encoder import BertEncoder
 from official_bert.models.encoder_model import EncoderModel
+from official_bert.models.inputs import check_packing
 
 
 class BertPretrainer(EncoderModel):
@@ -71,14 +72,21 @@ class BertPretrainer(EncoderModel):
         cls_positions = encoder_inputs.pop("cls_positions", None)
         if masked_lm_positions is None:
             raise InputError("missing model input masked_lm_positions")
-        outputs = self.encoder(encoder_inputs, training=training)
-        states = outputs["sequence_output"]
-        outputs["mlm_logits"] = self.masked_lm(
-            gather_positions(states, masked_lm_positions), self.encoder.embeddings.word_embeddings
-        )
+        starts = cls_positions
+        if starts is None:
+            starts = self.encoder.summary_positions(encoder_inputs["input_mask"])
+        elif self.next_sentence is not None:
+            check_packing(self.config, pooled=True)
+        # Both heads read some tokens only.
+        positions = tf.concat([tf.cast(p, tf.int32) for p in (masked_lm_positions, starts)], axis=1)
+        outputs = self.encoder(encoder_inputs, training=training, positions=positions)
+        sizes = [tf.shape(masked_lm_positions)[1], tf.shape(starts)[1]]
+        masked, firsts = tf.split(outputs.pop("states_at_positions"), sizes, axis=1)
+        outputs["mlm_logits"] = self.masked_lm(masked, self.encoder.embeddings.word_embeddings)
         if self.next_sentence is not None:
-            pooled = self.encoder.pooled(outputs, cls_positions)
-            outputs["next_sentence"] = tf.cast(self.next_sentence(pooled), tf.float32)
+            assert self.encoder.pooler is not None
+            logits = tf.cast(self.next_sentence(self.encoder.pooler(firsts)), tf.float32)
+            outputs["next_sentence"] = logits[:, 0] if cls_positions is None else logits
         return outputs
 
     def get_config(self) -> dict[str, Any]:

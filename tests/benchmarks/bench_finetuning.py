@@ -155,10 +155,12 @@ def _step(encoder: Any) -> Any:
     def step(batch: dict[str, tf.Tensor]) -> tf.Tensor:
         seed = tf.stack([tf.constant(1, tf.int64), number.assign_add(1)])
         with tf.GradientTape() as tape, dropout_seed(seed):
-            outputs = encoder({k: batch[k] for k in _INPUTS if k in batch}, training=True)
-            pooled = outputs["pooled_output"]  # [B, H]
-            if "cls_positions" in batch:
-                pooled = encoder.pooled(outputs, batch["cls_positions"])  # [R, N, H]
+            inputs = {k: batch[k] for k in _INPUTS if k in batch}
+            pooled = (
+                encoder.pooled(inputs, batch["cls_positions"], training=True)  # [R, N, H]
+                if "cls_positions" in batch
+                else encoder(inputs, training=True)["pooled_output"]  # [B, H]
+            )
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
                 batch["label_ids"][..., 0], head(pooled)
             )

@@ -52,17 +52,6 @@ def batch_of(rows: list[tuple[list[int], list[int]]]) -> dict[str, torch.Tensor]
     return {"input_ids": ids, "attention_mask": mask}
 
 
-def by_length(rows: list, order: np.ndarray, size: int, random: np.random.Generator) -> list:
-    """Batches of like length from pools of 64 batches, as ours are."""
-    batches = []
-    for pool in range(0, len(order), 64 * size):
-        ordered = sorted(order[pool : pool + 64 * size], key=lambda i: len(rows[i][0]))
-        of_pool = [ordered[start : start + size] for start in range(0, len(ordered), size)]
-        random.shuffle(of_pool)
-        batches += of_pool
-    return [batch for batch in batches if len(batch) == size]
-
-
 def train(arguments: argparse.Namespace, seed: int, data: dict[str, list[Sentence]]) -> dict:
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
@@ -92,9 +81,8 @@ def train(arguments: argparse.Namespace, seed: int, data: dict[str, list[Sentenc
     model.train()
     while done < steps:
         order = random.permutation(len(encoded["train"]))
-        for chosen in by_length(encoded["train"], order, arguments.batch_size, random):
-            if done == steps:
-                break
+        batches = len(order) // arguments.batch_size
+        for chosen in np.split(order[: batches * arguments.batch_size], batches)[: steps - done]:
             batch = batch_of([encoded["train"][i] for i in chosen])
             targets = torch.full_like(batch["input_ids"], -100)
             for row, i in enumerate(chosen):
@@ -134,8 +122,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=float, default=3.0)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(arguments.threads)
     data = {
         split: read(arguments.folder / f"{split}.conll")
         for split in ("train", "dev", "test")

@@ -75,10 +75,50 @@ def test_a_packed_row_equals_its_sequences_one_by_one():
     np.testing.assert_allclose(states[:, :5], encoder(first)["sequence_output"], atol=2e-6)
     np.testing.assert_allclose(states[:, 5:8], encoder(second)["sequence_output"], atol=2e-6)
     np.testing.assert_allclose(
-        encoder.pooled({"sequence_output": states}, tf.constant([[0, 5]]))[0, 1],
+        encoder.pooled(packed, tf.constant([[0, 5]]))[0, 1],
         encoder(second)["pooled_output"][0],
         atol=2e-6,
     )
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"attention": "causal"}, {"bilstm": True}, {"share_layers": True}]
+)
+def test_states_at_positions_are_those_of_the_whole_output(changes):
+    encoder = BertEncoder(TINY.replace(**changes))
+    batch = inputs(6, 4, width=6)
+    positions = tf.constant([[5, 0, 2], [1, 1, 3]])
+    outputs = encoder(batch, positions=positions)
+    expected = tf.gather(outputs["sequence_output"], positions, batch_dims=1)
+    np.testing.assert_allclose(outputs["states_at_positions"], expected, atol=2e-6)
+    np.testing.assert_allclose(encoder.pooled(batch), outputs["pooled_output"], atol=2e-6)
+
+
+def test_gradients_are_those_of_the_whole_output():
+    """The last layer stands in the graph twice, for all tokens and for some; one of them counts."""
+    config = TINY.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    encoder = BertEncoder(config)
+    batch = inputs(6, 4, width=6)
+    gradients = []
+    for pooled in (encoder.pooled, lambda batch, training: encoder(batch)["pooled_output"]):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(pooled(batch, training=True)[:, :3]))
+        gradients.append(tape.gradient(loss, encoder.trainable_variables))
+    for short, whole in zip(*gradients, strict=True):
+        np.testing.assert_allclose(
+            tf.convert_to_tensor(short), tf.convert_to_tensor(whole), atol=1e-6
+        )
+
+
+def test_the_pooled_output_alone_needs_no_other_state_of_the_last_layer():
+    """What a graph's output does not need, TensorFlow does not compute."""
+    encoder = BertEncoder(TINY)
+    function = tf.function(encoder.pooled, autograph=False)
+    graph = function.get_concrete_function(inputs(6)).graph
+    name = graph.outputs[0].op.name
+    needed = tf.compat.v1.graph_util.extract_sub_graph(graph.as_graph_def(), [name])
+    products = [node.name for node in needed.node if node.op == "MatMul"]
+    assert len(products) == 2 * 6 + 1  # six of each layer, once, and the pooler's
 
 
 def test_causal_attention_sees_nothing_to_the_right():
@@ -109,7 +149,7 @@ def test_a_causal_encoder_is_pooled_at_its_last_token():
 def test_packed_sequences_of_a_causal_encoder_have_no_pooled_output():
     encoder = BertEncoder(TINY.replace(attention="causal"))
     with pytest.raises(InputError, match="packed rows have no pooled output where attention is ca"):
-        encoder.pooled(encoder(inputs(8)), tf.constant([[0, 5]]))
+        encoder.pooled(inputs(8), tf.constant([[0, 5]]))
 
 
 def _lstm(states, cell):

@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from official_bert.layers.heads import gather_positions
+from official_bert.layers.positions import gather_positions
 
 
 def test_gather_positions():
