@@ -121,9 +121,7 @@ class BertEncoder(tf_keras.Model):
         training: bool | None = None,
         positions: tf.Tensor | None = None,
     ) -> dict[str, Any]:
-        inputs = check_inputs(
-            inputs, ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS, self.config.max_position_embeddings
-        )
+        inputs = self._checked(inputs)
         if "pack_ids" in inputs:
             check_packing(self.config, pooled=False)
         states = self.embeddings(
@@ -144,7 +142,7 @@ class BertEncoder(tf_keras.Model):
             states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
         outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
         if self.pooler is not None:
-            places = self.summary_positions(inputs["input_mask"])
+            places = self.pooled_positions(inputs)
             outputs["pooled_output"] = self.pooler(gather_positions(states, places)[:, 0])
         if positions is not None:
             outputs["states_at_positions"] = (
@@ -154,12 +152,31 @@ class BertEncoder(tf_keras.Model):
             )
         return outputs
 
-    def summary_positions(self, input_mask: tf.Tensor) -> tf.Tensor:
-        """Where the token stands that the pooler reads: int [B, S] -> int32 [B, 1]."""
+    def pooled_positions(
+        self, inputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Where the tokens stand that the pooler reads: int32 [B, 1]; packed rows: [B, N].
+
+        Args:
+            inputs: of the encoder.
+            cls_positions: int [B, N], where the packed sequences of each row start.
+
+        Raises:
+            InputError: not the encoder's inputs; or packed sequences of a causal encoder.
+        """
+        if cls_positions is not None:
+            check_packing(self.config, pooled=True)
+            return tf.cast(cls_positions, tf.int32)
+        mask = self._checked(inputs)["input_mask"]
         if self.config.first_sees_all:
-            return tf.zeros_like(input_mask[:, :1])
-        places = tf.range(tf.shape(input_mask)[1]) * tf.cast(tf.not_equal(input_mask, 0), tf.int32)
+            return tf.zeros_like(mask[:, :1], tf.int32)
+        places = tf.range(tf.shape(mask)[1]) * tf.cast(tf.not_equal(mask, 0), tf.int32)
         return tf.reduce_max(places, axis=1, keepdims=True)
+
+    def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        return check_inputs(
+            inputs, ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS, self.config.max_position_embeddings
+        )
 
     def pooled(
         self,
@@ -178,14 +195,10 @@ class BertEncoder(tf_keras.Model):
             [B, H], or [B, N, H] with `cls_positions`.
 
         Raises:
-            InputError: packed sequences of a causal encoder.
+            InputError: see `pooled_positions`.
         """
-        if cls_positions is not None:
-            check_packing(self.config, pooled=True)
         assert self.pooler is not None
-        places = cls_positions
-        if places is None:
-            places = self.summary_positions(tf.convert_to_tensor(inputs["input_mask"]))
+        places = self.pooled_positions(inputs, cls_positions)
         outputs = self(inputs, training=training, positions=places)
         pooled = self.pooler(outputs["states_at_positions"])
         return pooled[:, 0] if cls_positions is None else pooled

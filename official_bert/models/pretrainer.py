@@ -16,7 +16,6 @@ from official_bert.layers.dense import Dense
 from official_bert.layers.heads import MaskedLanguageModel
 from official_bert.models.encoder import BertEncoder
 from official_bert.models.encoder_model import EncoderModel
-from official_bert.models.inputs import check_packing
 
 
 class BertPretrainer(EncoderModel):
@@ -72,20 +71,19 @@ class BertPretrainer(EncoderModel):
         cls_positions = encoder_inputs.pop("cls_positions", None)
         if masked_lm_positions is None:
             raise InputError("missing model input masked_lm_positions")
-        starts = cls_positions
-        if starts is None:
-            starts = self.encoder.summary_positions(encoder_inputs["input_mask"])
-        elif self.next_sentence is not None:
-            check_packing(self.config, pooled=True)
-        # Both heads read some tokens only.
-        positions = tf.concat([tf.cast(p, tf.int32) for p in (masked_lm_positions, starts)], axis=1)
-        outputs = self.encoder(encoder_inputs, training=training, positions=positions)
-        sizes = [tf.shape(masked_lm_positions)[1], tf.shape(starts)[1]]
-        masked, firsts = tf.split(outputs.pop("states_at_positions"), sizes, axis=1)
+        # Each head reads some tokens only.
+        positions = [tf.cast(masked_lm_positions, tf.int32)]
+        if self.next_sentence is not None:
+            positions.append(self.encoder.pooled_positions(encoder_inputs, cls_positions))
+        outputs = self.encoder(
+            encoder_inputs, training=training, positions=tf.concat(positions, axis=1)
+        )
+        states = outputs.pop("states_at_positions")
+        masked, *firsts = tf.split(states, [tf.shape(p)[1] for p in positions], axis=1)
         outputs["mlm_logits"] = self.masked_lm(masked, self.encoder.embeddings.word_embeddings)
         if self.next_sentence is not None:
             assert self.encoder.pooler is not None
-            logits = tf.cast(self.next_sentence(self.encoder.pooler(firsts)), tf.float32)
+            logits = tf.cast(self.next_sentence(self.encoder.pooler(firsts[0])), tf.float32)
             outputs["next_sentence"] = logits[:, 0] if cls_positions is None else logits
         return outputs
 

@@ -9,6 +9,7 @@ from official_bert import (
     BertClassifier,
     BertEncoder,
     BertMultipleChoice,
+    BertPretrainer,
     BertSpanLabeler,
     BertTokenClassifier,
 )
@@ -124,3 +125,11 @@ def test_heads_on_the_pooled_output_need_a_pooler():
 def test_multiple_choice_reads_three_axes():
     with pytest.raises(InputError, match="input_word_ids must have 3 axes, got shape"):
         BertMultipleChoice(TINY)(inputs(4))
+
+
+def test_a_missing_input_is_named():
+    batch = inputs(4)
+    del batch["input_mask"]
+    for model in (BertClassifier(TINY, 2), BertPretrainer(TINY)):
+        with pytest.raises(InputError, match="missing model input input_mask"):
+            model({**batch, "masked_lm_positions": tf.constant([[1]])})
