@@ -19,8 +19,11 @@ from official_bert.answering.litert import LABELS_NAME, MODEL_NAME, LiteAnswerer
 from official_bert.answering.opening import open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
+from official_bert.models.encoder import OPTIONAL_ENCODER_INPUTS
 
 LENGTHS = (32, 64, 128, 256, 384, 512)
+# A row has a place for a text to each so many tokens: LiteRT wants to know how many there are.
+_TOKENS_OF_A_SHORT_TEXT = 8
 # Largest difference from the float32 model as a share of the largest value. int8 rounds weights to
 # 1/127 of a column's largest one, and activations alike; this is a guard, not the accuracy.
 _TOLERANCES = {"float32": 1e-3, "int8": 0.3}
@@ -91,11 +94,12 @@ def export_litert(
 
 
 def _function(module: AnswerModule, length: int | None) -> Any:
-    """The graph of `module.logits` for rows of one length."""
-    specs = {
-        name: tf.TensorSpec([None, length], spec.dtype, name=name)
-        for name, spec in module.encoded_inputs.items()
-    }
+    """The graph of `module.logits` for rows of one length, of several texts where it packs."""
+    shapes = {name: [None, length] for name in module.encoded_inputs}
+    if module.packs and length is not None:
+        shapes |= {name: [None, length] for name in OPTIONAL_ENCODER_INPUTS}
+        shapes["cls_positions"] = [None, max(1, length // _TOKENS_OF_A_SHORT_TEXT)]
+    specs = {name: tf.TensorSpec(shape, tf.int32, name=name) for name, shape in shapes.items()}
     function = tf.function(lambda **inputs: module.logits(inputs), autograph=False)
     return function.get_concrete_function(**specs)
 

@@ -147,6 +147,11 @@ class AnswerModule(abc.ABC):
         return dict(answer)
 
     @property
+    def packs(self) -> bool:
+        """Whether `logits` takes rows of several texts, too, as `data.packing` makes them."""
+        return False
+
+    @property
     def model(self) -> Any:
         """The model with its head; None where LiteRT has it."""
         return self._model

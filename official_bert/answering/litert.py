@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import pathlib
 from collections.abc import Mapping
@@ -15,11 +16,16 @@ from ai_edge_litert.interpreter import Interpreter
 from official_bert.answering import answer_class
 from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.export_info import FILE_NAME, ExportInfo
+from official_bert.data.packing import pack_batch
+from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.text import BertTokenizer, Vocab
 
 MODEL_NAME = "model.tflite"
 LABELS_NAME = "labels.txt"
 _MOST_ROWS = 32
+# Packed texts up to this length share the rows of the longest of them. With longer ones, attention
+# within the rows would cost more than their padding.
+_SHARED_LENGTH = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +41,8 @@ class _Source:
 
 class LiteModel:
     """A .tflite file with a signature for each of some lengths: `length_32`, `length_64`, …
+
+    Where the signatures take `cls_positions`, rows are packed: several texts in one.
 
     Args:
         path: the file.
@@ -59,6 +67,13 @@ class LiteModel:
             int(name.removeprefix("length_")): self._interpreter.get_signature_runner(name)
             for name in names
         }
+        details = {length: runner.get_input_details() for length, runner in self._runners.items()}
+        # Length -> places for texts in a packed row.
+        self._places = {
+            length: int(inputs["cls_positions"]["shape_signature"][1])
+            for length, inputs in details.items()
+            if "cls_positions" in inputs
+        }
         self._per_token = per_token
         self._pad_values = dict(pad_values or {})
 
@@ -68,7 +83,7 @@ class LiteModel:
         return tuple(sorted(self._runners))
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Computes rows, each in the shortest signature that holds its tokens.
+        """Computes rows, each in the shortest signature that holds its tokens, or packed.
 
         Args:
             inputs: int32 [rows, S] each; among them `input_mask`.
@@ -79,6 +94,9 @@ class LiteModel:
         rows, width = inputs["input_mask"].shape
         sizes = inputs["input_mask"].sum(axis=1)
         wanted = np.searchsorted(self.lengths, sizes)
+        if self._places:
+            shared = sizes <= _SHARED_LENGTH
+            wanted[shared] = np.max(wanted[shared], initial=0)
         results: dict[str, np.ndarray] = {}
         for index in np.unique(wanted):
             of_length = np.flatnonzero(wanted == index)
@@ -100,7 +118,26 @@ class LiteModel:
             name: _resized(values[rows], length, self._pad_values.get(name, 0))
             for name, values in inputs.items()
         }
-        return self._runners[length](**cut)
+        if not self._places:
+            return self._runners[length](**cut)
+        pack = _packer(length, self._places[length])
+        packed = pack({**cut, "text_number": np.arange(len(rows), dtype=np.int32)})
+        arrays = {name: tensor.numpy() for name, tensor in packed.items()}
+        is_text = arrays.pop("record_weights") > 0  # [R, N]
+        order = np.argsort(arrays.pop("text_number")[is_text])
+        outputs = self._runners[length](**arrays)
+        return {name: values[is_text][order] for name, values in outputs.items()}
+
+
+@functools.cache
+def _packer(length: int, places: int) -> Any:
+    """The graph of `pack_batch` for rows of `length` tokens and so many places for texts."""
+    specs = {name: tf.TensorSpec([None, length], tf.int32) for name in ENCODER_INPUTS}
+    specs["text_number"] = tf.TensorSpec([None], tf.int32)
+    function = tf.function(
+        lambda batch: pack_batch(batch, row_shape=(length, places)), autograph=False
+    )
+    return function.get_concrete_function(specs)
 
 
 class LiteAnswerer:

@@ -40,18 +40,22 @@ class SentencePrediction(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: text_spec(name) for name in self._inputs}
 
+    @property
+    def packs(self) -> bool:
+        return can_pack(self._encoder.config)
+
     def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
         return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self._inputs)), {}
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """Strings -> the answer; rows of several texts where shapes are free and the model can."""
-        if self._options.pad_to or not can_pack(self._encoder.config):
+        if self._options.pad_to or not self.packs:
             return super().answer(texts)
         inputs, context = self.encode(texts)
         return self.decode(self._packed_logits(inputs), context)
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
-        """-> `logits` float32 [B, C]."""
+        """-> `logits` float32 [B, C]; of packed rows [R, N, C]."""
         return {"logits": self._model(dict(inputs), training=False)}
 
     def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:

@@ -33,6 +33,7 @@ class Dense(tf_keras.layers.Layer):
         units: width of the output.
         activation: a name known to `layers.activations`, or None.
         initializer_range: standard deviation of the kernel's initial values.
+        truncated: whether the initial values are cut at two deviations.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Dense(tf_keras.layers.Layer):
         units: int,
         activation: str | None = None,
         initializer_range: float = 0.02,
+        truncated: bool = True,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
@@ -48,13 +50,18 @@ class Dense(tf_keras.layers.Layer):
         if activation is not None:
             activation_by_name(activation)  # fails here, not at the first call
         self._initializer_range = initializer_range
+        self._truncated = truncated
 
     def build(self, input_shape: Any) -> None:
         width = input_shape[-1]
         self.kernel = self.add_weight(
             name="kernel",
             shape=[width, self._units],
-            initializer=initializer(self._initializer_range),
+            initializer=(
+                initializer(self._initializer_range)
+                if self._truncated
+                else tf_keras.initializers.RandomNormal(stddev=self._initializer_range)
+            ),
         )
         self.bias = self.add_weight(name="bias", shape=[self._units], initializer="zeros")
         super().build(input_shape)
@@ -73,6 +80,7 @@ class Dense(tf_keras.layers.Layer):
             "units": self._units,
             "activation": self._activation,
             "initializer_range": self._initializer_range,
+            "truncated": self._truncated,
         }
 
 

@@ -24,7 +24,7 @@ def check_inputs(
         inputs: the dict that a model was called on.
         required: keys that must be there; [..., S].
         optional: keys that may be there.
-        max_length: the largest S; the model's max_position_embeddings.
+        max_length: the largest S without `position_ids`; the model's max_position_embeddings.
         rank: number of axes of each input.
 
     Raises:
@@ -54,7 +54,8 @@ def check_inputs(
         if tensor.shape.rank != rank:
             raise InputError(f"{key} must have {rank} axes, got shape {tensor.shape}")
     length = tensors[required[0]].shape[-1]
-    if length is not None and length > max_length:
+    # Position ids of their own may begin anew in the row.
+    if "position_ids" not in tensors and length is not None and length > max_length:
         raise InputError(
             f"{required[0]} has a sequence length of {length}, above max_position_embeddings "
             f"{max_length}: shorten the sequences or choose another encoder"

@@ -38,6 +38,17 @@ def test_two_short_records_share_a_row():
         np.testing.assert_array_equal(packed[name], values, err_msg=name)
 
 
+def test_a_row_is_longer_than_the_longest_record_where_less_of_it_stays_empty():
+    # Three rows of 6 have 18 places, two of 8 only 16.
+    packed = pack_batch(_batch([2] * 6, [2] * 5, [2] * 3, [2] * 2))
+    np.testing.assert_array_equal(packed["pack_ids"], [[1] * 6 + [2] * 2, [1] * 5 + [2] * 3])
+
+
+def test_a_row_is_never_longer_than_half_as_much_again_as_the_longest_record():
+    packed = pack_batch(_batch(*[[2] * 10] * 6))
+    assert packed["input_mask"].shape == [6, 10]
+
+
 def test_features_of_tokens_go_with_them():
     batch = _batch([2, 7, 8, 3], [2, 3], [2, 3])
     batch["word_ids"] = tf.constant([[-1, 0, 1, -1], [5, 6, 0, 0], [8, 9, 0, 0]])

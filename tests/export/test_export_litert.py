@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from export.litert_saving import export_litert
+from official_bert.answering import litert
 from official_bert.answering.litert import LiteAnswerer
 from official_bert.answering.opening import open_model
 from official_bert.errors import InputError
@@ -51,6 +52,23 @@ def test_texts_of_every_length_get_the_label_of_the_model(
     given = answerer(text=tf.constant(TEXTS))
     assert given["label"].numpy().tolist() == wanted["label"].numpy().tolist()
     np.testing.assert_allclose(given["probabilities"], wanted["probabilities"], atol=tolerance)
+
+
+@pytest.mark.parametrize("shared_length", [128, 8])
+def test_many_texts_share_rows_and_keep_their_order(
+    classifier, tmp_path, monkeypatch, shared_length
+):
+    monkeypatch.setattr(litert, "_SHARED_LENGTH", shared_length)
+    lite = export_litert(classifier, tmp_path / "lite", precision="float32", lengths=[8, 16])
+    (module,) = open_model(classifier).modules.values()
+    # 1 to 21 words, and more texts than are computed at once.
+    texts = tf.constant(
+        [" ".join(f"w{1 + n % 4}" for n in range(i * 8 % 21 + 1)) for i in range(45)]
+    )
+    given, wanted = LiteAnswerer(lite)(text=texts), module.answer({"text": texts})
+    np.testing.assert_allclose(given["probabilities"], wanted["probabilities"], rtol=1e-3)
+    least = wanted["probabilities"].numpy().min(axis=0)
+    assert (wanted["probabilities"].numpy().max(axis=0) > 2 * least).any()  # Rows do differ.
 
 
 def test_answers_of_questions_are_those_of_the_model(tmp_path):

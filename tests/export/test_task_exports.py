@@ -92,8 +92,9 @@ CASES = {
         {"train": "ner/wikigold/wikigold.conll.txt"},
         {"document_context": False, "tag_scheme": "iob1"},
         200,
-        # Until it finds entities: at first it learns that most words are none.
-        ("train.steps=300",),
+        # What training teaches first is that most words are no entities; a head that is all but
+        # random finds them everywhere.
+        ("optimizer.learning_rate=1e-6",),
     ),
     "multiple_choice": Case(
         "multiple_choice",
@@ -161,7 +162,8 @@ def exported(request, tmp_path_factory):
     examples = list(itertools.islice(data_set.examples(data_set.splits[-1]), case.rows))
     write_folder(data_set, given, folder / "data", num_shards=1, overwrite=False)
     experiment = load_experiment(
-        [], [*ENCODER, f"task={case.task}", f"data.path={folder / 'data'}"]
+        [],
+        [*ENCODER, f"task={case.task}", f"data.path={folder / 'data'}", *case.overrides],
     )
     Run(experiment, str(folder / "model")).train(evaluate=False, skip_nonfinite=False)
 
@@ -221,8 +223,7 @@ def test_places_are_characters_of_the_text(exported):
                 if start >= 0:
                     assert text[start:end] == span.decode()
                     found += 1
-    # A tagger that was trained for so short a time leaves many words without an entity.
-    assert found >= (500 if name == "question_answering" else 200)
+    assert found >= 500
 
 
 def test_merged_requests_answer_as_each_alone(exported):

@@ -184,7 +184,7 @@ def test_a_run_learns_and_predicts_in_order(tmp_path):
             "model.encoder.num_attention_heads=2,model.encoder.intermediate_size=32",
             "model.encoder.max_position_embeddings=16,model.encoder.initializer_range=0.2",
             f"task=tagging,data.path={data}",
-            "optimizer.learning_rate=0.01,train.batch_size=8,train.epochs=5",
+            "optimizer.learning_rate=0.01,train.batch_size=8,train.epochs=8",
             "model.encoder.hidden_dropout_prob=0.0",
         ],
     )
