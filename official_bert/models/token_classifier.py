@@ -37,7 +37,7 @@ class BertTokenClassifier(EncoderModel):
         super().__init__(encoder, name, **kwargs)
         self._settings = {"num_classes": num_classes, "dropout": dropout}
         self.dropout = Dropout(self._dropout_rate(dropout), name="dropout")
-        # Uncut, as transformers has it: two points for WNUT-17 (configs/finetuning/ner_minilm.yaml).
+        # Uncut, as in transformers: two points for WNUT-17, see configs/finetuning/ner_minilm.yaml.
         self.classifier = Dense(
             num_classes,
             initializer_range=self.config.initializer_range,
