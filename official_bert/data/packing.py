@@ -50,14 +50,14 @@ def pack_batch(
     mask = batch["input_mask"]
     lengths = tf.reduce_sum(mask, axis=1)  # [B]
     if row_shape is None:
-        longest = tf.reduce_max(lengths)
+        longest = _largest(lengths)
         row_lengths = longest + longest * tf.range(_TRIED) // (2 * _TRIED)
         rows, starts, slots, row_length = _places(lengths, row_lengths, tf.shape(lengths)[0])
-        num_slots = tf.reduce_max(slots) + 1
+        num_slots = _largest(slots + 1)
     else:
         row_length, num_slots = row_shape
         rows, starts, slots, _ = _places(lengths, tf.constant([row_length]), num_slots)
-    num_rows = tf.reduce_max(rows) + 1
+    num_rows = _largest(rows + 1)
 
     real = tf.where(mask > 0)  # [tokens, 2]: record, place in it
     record, place = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
@@ -116,9 +116,14 @@ def _places(
     _, used, _, *places = tf.while_loop(
         lambda index, *_: index < count, put, (tf.constant(0), empty, empty, *arrays)
     )
-    row_lengths = tf.reduce_max(used, axis=1)  # [T]
+    row_lengths = _largest(used, axis=1)  # [T]
     tokens = row_lengths * tf.math.count_nonzero(used, axis=1, dtype=tf.int32)
     cost = tf.cast(tokens, tf.float32) * tf.cast(_ATTENTION_EQUALS + row_lengths, tf.float32)
     best = tf.argmin(cost)
     rows, starts, slots = (place.stack()[:, best] for place in places)
     return rows, starts, slots, row_lengths[best]
+
+
+def _largest(counts: tf.Tensor, axis: int | None = None) -> tf.Tensor:
+    """The largest of some counts; 0 of none."""
+    return tf.maximum(tf.reduce_max(counts, axis=axis), 0)

@@ -51,7 +51,8 @@ def join_segments(
       segments: each int32 [B, (tokens)], without special tokens; cut by `truncate_segments`.
       vocab: for the ids of [CLS], [SEP] and [PAD].
       max_seq_length: the most tokens in a row, special tokens counted.
-      pad_to_max: whether S is max_seq_length; else it is the length of the longest row.
+      pad_to_max: whether S is max_seq_length; else it is the length of the longest row, and of
+        special tokens alone where there are no rows.
 
     Returns:
       input_word_ids, input_mask and input_type_ids, each int32 [B, S]. The n-th segment and the
@@ -68,11 +69,15 @@ def join_segments(
         )
     segments = truncate_segments(segments, max_seq_length - specials)
     word_ids, type_ids = text.combine_segments(segments, vocab.cls_id, vocab.sep_id)
-    width = max_seq_length if pad_to_max else None
+    shape = (
+        [None, max_seq_length]
+        if pad_to_max
+        else tf.maximum(word_ids.bounding_shape(out_type=tf.int32), [0, specials])
+    )
     dense = {
-        "input_word_ids": word_ids.to_tensor(vocab.pad_id, shape=[None, width]),
-        "input_mask": tf.ones_like(word_ids).to_tensor(0, shape=[None, width]),
-        "input_type_ids": type_ids.to_tensor(0, shape=[None, width]),
+        "input_word_ids": word_ids.to_tensor(vocab.pad_id, shape=shape),
+        "input_mask": tf.ones_like(word_ids).to_tensor(0, shape=shape),
+        "input_type_ids": type_ids.to_tensor(0, shape=shape),
     }
     return {name: tf.cast(value, tf.int32) for name, value in dense.items()}
 

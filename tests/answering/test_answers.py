@@ -10,11 +10,20 @@ import tensorflow as tf
 
 from official_bert.answering.embed import Embed
 from official_bert.answering.fill_mask import FillMask
+from official_bert.answering.multiple_choice import MultipleChoice
 from official_bert.answering.next_sentence import NextSentence
 from official_bert.answering.precision import to_bfloat16
+from official_bert.answering.question_answering import QuestionAnswering
 from official_bert.answering.rows import Answerer, answer_function, read_rows
+from official_bert.answering.sentence_prediction import SentencePrediction
+from official_bert.answering.tagging import Tagging
 from official_bert.errors import InputError
-from tests.answering.tiny import MAX_POSITIONS, TOKENS, options, tiny_bundle
+from official_bert.models.classifier import BertClassifier
+from official_bert.models.multiple_choice import BertMultipleChoice
+from official_bert.models.pretrainer import BertPretrainer
+from official_bert.models.span_labeler import BertSpanLabeler
+from official_bert.models.token_classifier import BertTokenClassifier
+from tests.answering.tiny import MAX_POSITIONS, TOKENS, bundle_of, options, tiny_bundle, tiny_config
 
 CLS, SEP, MASK = 2, 3, 4
 ID = {token: number for number, token in enumerate(TOKENS)}
@@ -158,6 +167,28 @@ def test_rows_are_python_values(fill_mask):
     assert FillMask.tidy(second, 2) == {
         "tokens": [], "token_ids": [], "probabilities": [], "num_masks": 0
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "made_of"),
+    [
+        ("classifier", SentencePrediction, lambda: BertClassifier(tiny_config(), 3)),
+        ("token_classifier", Tagging, lambda: BertTokenClassifier(tiny_config(), 5)),
+        ("span_labeler", QuestionAnswering, lambda: BertSpanLabeler(tiny_config())),
+        ("multiple_choice", MultipleChoice, lambda: BertMultipleChoice(tiny_config())),
+        ("pretrainer", FillMask, lambda: BertPretrainer(tiny_config())),
+        ("pretrainer", NextSentence, lambda: BertPretrainer(tiny_config())),
+        ("pretrainer", Embed, lambda: BertPretrainer(tiny_config())),
+    ],
+)
+def test_no_rows_get_no_answers(kind, make, made_of):
+    module = make(bundle_of(kind, made_of(), labels=("O", "B-A", "I-A", "B-B", "I-B")), options())
+    none = {
+        name: tf.zeros([0, *[2] * (spec.shape.rank - 1)], tf.string)
+        for name, spec in module.text_inputs.items()
+    }
+    for name, tensor in answer_function(module)(**none).items():
+        assert tensor.shape[0] == 0, name
 
 
 def test_lines_are_split_into_as_many_texts_as_wanted():
