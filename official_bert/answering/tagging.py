@@ -18,6 +18,9 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
+from official_bert.data.packing import pack_batch
+from official_bert.models.encoder import ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS
+from official_bert.models.inputs import can_pack
 from official_bert.text.offsets import count_chars, row_ids, substrings
 from official_bert.text.word_windows import clause_end_ids, word_windows
 from official_bert.text.written_words import WrittenWords
@@ -222,8 +225,8 @@ class Tagging(AnswerModule):
 
         def of_block(number: tf.Tensor, seen: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             block = slice(number * _WINDOWS_AT_ONCE, (number + 1) * _WINDOWS_AT_ONCE)
-            logits = self.logits({name: tensor[block] for name, tensor in inputs.items()})
-            return number + 1, seen.write(number, logits["logits"])
+            logits = self._block_logits({name: tensor[block] for name, tensor in inputs.items()})
+            return number + 1, seen.write(number, logits)
 
         _, seen = tf.while_loop(
             lambda number, _: number < blocks,
@@ -240,6 +243,28 @@ class Tagging(AnswerModule):
             parallel_iterations=1,
         )
         return seen.concat()
+
+    def _block_logits(self, inputs: Tensors) -> tf.Tensor:
+        """float32 [K, S, C]; from rows of several windows where shapes are free and the model can.
+
+        Windows are of many lengths, as texts are. There is nothing where there is padding.
+        """
+        if self._options.pad_to or not can_pack(self._encoder.config):
+            return self.logits(inputs)["logits"]
+        shape = tf.shape(inputs["input_mask"])
+        numbers = tf.reshape(tf.range(tf.reduce_prod(shape)), shape)
+        packed = pack_batch({**inputs, "token_numbers": numbers}, ["token_numbers"])
+        is_token = packed["input_mask"] > 0
+        numbers = tf.boolean_mask(packed["token_numbers"], is_token)
+        names = (*ENCODER_INPUTS, *OPTIONAL_ENCODER_INPUTS)
+        logits = self.logits({name: packed[name] for name in names})["logits"]  # [R, W, C]
+        classes = [logits.shape[-1]]
+        flat = tf.scatter_nd(
+            numbers[:, tf.newaxis],
+            tf.boolean_mask(logits, is_token),
+            tf.concat([[tf.reduce_prod(shape)], classes], axis=0),
+        )
+        return tf.reshape(flat, tf.concat([shape, classes], axis=0))
 
 
 class _Label(NamedTuple):
