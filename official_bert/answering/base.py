@@ -148,7 +148,8 @@ class AnswerModule(abc.ABC):
 
     @property
     def packs(self) -> bool:
-        """Whether `logits` takes rows of several texts, too, as `data.packing` makes them."""
+        """Whether `logits` takes rows of several texts as well (`data.packing`), and then gives one
+        result for each place in a row."""
         return False
 
     @property

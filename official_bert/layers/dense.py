@@ -10,10 +10,12 @@ import tf_keras
 from official_bert.layers.activations import activation as activation_by_name
 
 
-def initializer(stddev: float) -> tf_keras.initializers.Initializer:
-    """Truncated normal with mean 0 (google-research/bert); a new one for each variable, because
-    two variables that share a Keras initializer would start equal."""
-    return tf_keras.initializers.TruncatedNormal(stddev=stddev)
+def initializer(stddev: float, truncated: bool = True) -> tf_keras.initializers.Initializer:
+    """Normal with mean 0, cut at two deviations (google-research/bert) or not; a new one for each
+    variable, because two variables that share a Keras initializer would start equal."""
+    if truncated:
+        return tf_keras.initializers.TruncatedNormal(stddev=stddev)
+    return tf_keras.initializers.RandomNormal(stddev=stddev)
 
 
 def build_child(layer: tf_keras.layers.Layer, input_shape: Any) -> None:
@@ -57,11 +59,7 @@ class Dense(tf_keras.layers.Layer):
         self.kernel = self.add_weight(
             name="kernel",
             shape=[width, self._units],
-            initializer=(
-                initializer(self._initializer_range)
-                if self._truncated
-                else tf_keras.initializers.RandomNormal(stddev=self._initializer_range)
-            ),
+            initializer=initializer(self._initializer_range, self._truncated),
         )
         self.bias = self.add_weight(name="bias", shape=[self._units], initializer="zeros")
         super().build(input_shape)

@@ -188,3 +188,12 @@ def test_in_a_functional_model_saved_and_loaded(tmp_path):
         assert gradients[0].keys() == gradients[1].keys()
         for name, gradient in gradients[0].items():
             np.testing.assert_allclose(gradients[1][name], gradient, rtol=1e-5, atol=1e-5)
+
+
+def test_first_values_are_cut_at_two_deviations_or_not():
+    # 4.55 % of a normal distribution lie beyond two deviations.
+    for truncated, expected in ((True, 0.0), (False, 0.0455)):
+        layer = Dense(400, initializer_range=0.02, truncated=truncated)
+        layer.build([None, 500])
+        beyond = np.mean(np.abs(layer.kernel.numpy()) > 0.04)
+        assert beyond == pytest.approx(expected, abs=0.004)
