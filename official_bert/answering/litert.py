@@ -16,7 +16,7 @@ from ai_edge_litert.interpreter import Interpreter
 from official_bert.answering import answer_class
 from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.export_info import FILE_NAME, ExportInfo
-from official_bert.data.packing import pack_batch
+from official_bert.data.packing import pack_and_seat
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.text import BertTokenizer, Vocab
 
@@ -120,14 +120,15 @@ class LiteModel:
         }
         if not self._places:
             return self._runners[length](**cut)
-        packed, places = _packed(cut, self._places[length])
-        return {name: values[places] for name, values in self._runners[length](**packed).items()}
+        packed, seats = _packed(cut, self._places[length])
+        outputs = self._runners[length](**packed)
+        return {name: values[seats[:, 0], seats[:, 1]] for name, values in outputs.items()}
 
 
 def _packed(
     texts: Mapping[str, np.ndarray], places: int
-) -> tuple[dict[str, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """Texts [B, S] -> rows of several, each with so many places; row and place of each text."""
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Texts [B, S] -> rows of several, each with so many places; row and place of each, [B, 2]."""
     count, length = texts["input_mask"].shape
     if count == 1:  # The graph below would take a third as long as the model.
         alone = {
@@ -135,21 +136,18 @@ def _packed(
             "pack_ids": texts["input_mask"],
             "cls_positions": np.zeros([1, places], np.int32),
         }
-        return {**texts, **alone}, (np.array([0]), np.array([0]))
-    tensors = _packer(length, places)({**texts, "text_number": np.arange(count, dtype=np.int32)})
-    packed = {name: tensor.numpy() for name, tensor in tensors.items()}
-    row, place = np.nonzero(packed.pop("record_weights"))
-    order = np.argsort(packed.pop("text_number")[row, place])
-    return packed, (row[order], place[order])
+        return {**texts, **alone}, np.array([[0, 0]])
+    tensors, seats = _packer(length, places)(dict(texts))
+    del tensors["record_weights"]
+    return {name: tensor.numpy() for name, tensor in tensors.items()}, seats.numpy()
 
 
 @functools.cache
 def _packer(length: int, places: int) -> Any:
-    """The graph of `pack_batch` for rows of `length` tokens and so many places for texts."""
+    """The graph of `pack_and_seat` for rows of `length` tokens and so many places for texts."""
     specs = {name: tf.TensorSpec([None, length], tf.int32) for name in ENCODER_INPUTS}
-    specs["text_number"] = tf.TensorSpec([None], tf.int32)
     function = tf.function(
-        lambda batch: pack_batch(batch, row_shape=(length, places)), autograph=False
+        lambda batch: pack_and_seat(batch, row_shape=(length, places)), autograph=False
     )
     return function.get_concrete_function(specs)
 

@@ -14,7 +14,7 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
-from official_bert.data.packing import pack_batch
+from official_bert.data.packing import pack_and_seat
 from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
 from official_bert.models.inputs import can_pack
 
@@ -60,12 +60,9 @@ class SentencePrediction(AnswerModule):
 
     def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """As `logits`; without the padding of a batch of texts of many lengths."""
-        count = tf.shape(inputs["input_mask"])[0]
-        packed = pack_batch({**inputs, "text_number": tf.range(count)})
-        is_text = packed.pop("record_weights") > 0  # [R, N]
-        numbers = tf.boolean_mask(packed.pop("text_number"), is_text)
-        logits = tf.boolean_mask(self._model(packed, training=False), is_text)  # [B, C]
-        return {"logits": tf.gather(logits, tf.argsort(numbers))}
+        packed, seats = pack_and_seat(inputs)
+        del packed["record_weights"]
+        return {"logits": tf.gather_nd(self._model(packed, training=False), seats)}
 
     def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         values = tf.cast(logits["logits"], tf.float32)

@@ -18,7 +18,7 @@ from official_bert.answering.base import (
     Tensors,
     text_spec,
 )
-from official_bert.data.packing import pack_batch
+from official_bert.data.packing import pack_and_seat
 from official_bert.models.encoder import ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS
 from official_bert.models.inputs import can_pack
 from official_bert.text.offsets import count_chars, row_ids, substrings
@@ -247,24 +247,17 @@ class Tagging(AnswerModule):
     def _block_logits(self, inputs: Tensors) -> tf.Tensor:
         """float32 [K, S, C]; from rows of several windows where shapes are free and the model can.
 
-        Windows are of many lengths, as texts are. There is nothing where there is padding.
+        Windows are of many lengths, as texts are. Where there is padding, it may be anything.
         """
         if self._options.pad_to or not can_pack(self._encoder.config):
             return self.logits(inputs)["logits"]
-        shape = tf.shape(inputs["input_mask"])
-        numbers = tf.reshape(tf.range(tf.reduce_prod(shape)), shape)
-        packed = pack_batch({**inputs, "token_numbers": numbers}, ["token_numbers"])
-        is_token = packed["input_mask"] > 0
-        numbers = tf.boolean_mask(packed["token_numbers"], is_token)
+        packed, seats = pack_and_seat(inputs)
+        starts = tf.gather_nd(packed["cls_positions"], seats)  # [K]
         names = (*ENCODER_INPUTS, *OPTIONAL_ENCODER_INPUTS)
         logits = self.logits({name: packed[name] for name in names})["logits"]  # [R, W, C]
-        classes = [logits.shape[-1]]
-        flat = tf.scatter_nd(
-            numbers[:, tf.newaxis],
-            tf.boolean_mask(logits, is_token),
-            tf.concat([[tf.reduce_prod(shape)], classes], axis=0),
-        )
-        return tf.reshape(flat, tf.concat([shape, classes], axis=0))
+        width, row_length = tf.shape(inputs["input_mask"])[1], tf.shape(logits)[1]
+        columns = tf.minimum(starts[:, tf.newaxis] + tf.range(width), row_length - 1)  # [K, S]
+        return tf.gather(tf.gather(logits, seats[:, 0]), columns, batch_dims=1)
 
 
 class _Label(NamedTuple):

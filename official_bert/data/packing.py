@@ -20,9 +20,7 @@ _TOKENS = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 def pack_batch(
-    batch: Mapping[str, tf.Tensor],
-    token_features: Sequence[str] = (),
-    row_shape: tuple[int, int] | None = None,
+    batch: Mapping[str, tf.Tensor], token_features: Sequence[str] = ()
 ) -> dict[str, tf.Tensor]:
     """Puts the records of a batch into rows by first-fit, longest first.
 
@@ -41,11 +39,28 @@ def pack_batch(
     Args:
         batch: `input_word_ids`, `input_mask`, `input_type_ids` int32 [B, W]; and anything [B, …].
         token_features: names of others that are [B, W], with something for each token.
-        row_shape: W' >= W and N, where the model wants rows of one shape.
 
     Returns:
         the three, the token features, `position_ids` and `pack_ids` [R, W]; `cls_positions` int32
         [R, N] and `record_weights` float32 [R, N], 0 where there is no record; the rest [R, N, …].
+    """
+    return pack_and_seat(batch, token_features)[0]
+
+
+def pack_and_seat(
+    batch: Mapping[str, tf.Tensor],
+    token_features: Sequence[str] = (),
+    row_shape: tuple[int, int] | None = None,
+) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """As `pack_batch`, for who wants the results of the records in their order.
+
+    Args:
+        batch, token_features: see `pack_batch`.
+        row_shape: W' >= W and N, where the model wants rows of one shape.
+
+    Returns:
+        what `pack_batch` gives; and the row and the slot in it of each record, int32 [B, 2]:
+        `tf.gather_nd` of something [R, N, …] with them is [B, …].
     """
     mask = batch["input_mask"]
     lengths = tf.reduce_sum(mask, axis=1)  # [B]
@@ -80,7 +95,7 @@ def pack_batch(
         packed[name] = tf.ensure_shape(
             tf.scatter_nd(seats, value, shape), [None, None, *value.shape[1:]]
         )
-    return packed
+    return packed, seats
 
 
 def _places(
