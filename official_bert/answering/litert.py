@@ -17,6 +17,7 @@ from official_bert.answering import answer_class
 from official_bert.answering.base import AnswerModule, AnswerOptions
 from official_bert.answering.export_info import FILE_NAME, ExportInfo
 from official_bert.data.packing import pack_and_seat
+from official_bert.errors import InputError
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.text import BertTokenizer, Vocab
 
@@ -49,6 +50,9 @@ class LiteModel:
         per_token: outputs whose second axis counts tokens.
         pad_values: of the inputs; 0 where a name is absent.
         num_threads: of LiteRT; None: one for each core.
+
+    Raises:
+        InputError: no such file, or it is truncated.
     """
 
     def __init__(
@@ -59,9 +63,12 @@ class LiteModel:
         pad_values: Mapping[str, int] | None = None,
         num_threads: int | None = None,
     ):
-        self._interpreter = Interpreter(
-            model_path=str(path), num_threads=num_threads or os.cpu_count() or 1
-        )
+        try:
+            self._interpreter = Interpreter(
+                model_path=str(path), num_threads=num_threads or os.cpu_count() or 1
+            )
+        except ValueError as error:
+            raise InputError(f"{path} cannot be read ({error}): export it again") from error
         names = self._interpreter.get_signature_list()
         self._runners = {
             int(name.removeprefix("length_")): self._interpreter.get_signature_runner(name)
@@ -92,6 +99,9 @@ class LiteModel:
             The outputs [rows, …]; those by token have S of them.
         """
         rows, width = inputs["input_mask"].shape
+        if not rows:  # LiteRT computes no empty batches; the shapes are those of one row.
+            one = {name: np.zeros([1, width], values.dtype) for name, values in inputs.items()}
+            return {name: values[:0] for name, values in self(one).items()}
         sizes = inputs["input_mask"].sum(axis=1)
         wanted = np.searchsorted(self.lengths, sizes)
         if self._places:

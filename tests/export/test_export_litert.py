@@ -65,6 +65,7 @@ def test_many_texts_share_rows_and_keep_their_order(classifier, tmp_path, monkey
     np.testing.assert_allclose(
         answerer(text=tf.constant(texts))["probabilities"], wanted, rtol=1e-3
     )
+    assert answerer(text=tf.constant([], tf.string))["probabilities"].shape == [0, 3]
     monkeypatch.setattr(litert, "_SHARED_LENGTH", 8)  # Long texts have rows of their own.
     np.testing.assert_allclose(
         answerer(text=tf.constant(texts))["probabilities"], wanted, rtol=1e-3
@@ -99,6 +100,9 @@ def test_predict_reads_it(classifier, tmp_path):
     ]
     assert answers[0].returncode == 0, answers[0].stderr
     assert answers[0].stdout.split()[0] == answers[1].stdout.split()[0]
+    (lite / "model.tflite").write_bytes((lite / "model.tflite").read_bytes()[:1000])
+    with pytest.raises(InputError, match=r"model.tflite cannot be read .*: export it again"):
+        LiteAnswerer(lite)
 
 
 def test_what_litert_cannot_do_is_told(tmp_path):
