@@ -42,9 +42,9 @@ def main() -> None:
     from absl import logging
     from tqdm import tqdm
 
-    from data_prep.corpus import expand_inputs, read_blocks
-    from data_prep.vocab_learning import WordCounts, learn_vocabulary
-    from data_prep.words import WordSplitter
+    from data_prep.text.corpus import expand_inputs, read_blocks
+    from data_prep.text.vocab_learning import WordCounts, learn_vocabulary
+    from data_prep.text.words import WordSplitter
     from official_bert.atomic import check_free
     from official_bert.errors import InputError
     from official_bert.text.vocab import Vocab

@@ -20,7 +20,7 @@ def main() -> None:
     from absl import logging
     from tqdm import tqdm
 
-    from data_prep import docstrings
+    from data_prep.text import docstrings
     from official_bert.atomic import atomic_file
     from official_bert.errors import InputError
 

@@ -96,9 +96,9 @@ def main() -> None:
 
     check_free(pathlib.Path(_OUTPUT_DIR.value), overwrite=_OVERWRITE.value)
 
-    from data_prep.datasets import make_data_set
-    from data_prep.finetuning_folder import write_folder
-    from data_prep.finetuning_settings import Settings
+    from data_prep.finetuning.datasets import make_data_set
+    from data_prep.finetuning.folder import write_folder
+    from data_prep.finetuning.settings import Settings
     from official_bert.text import tokenizer_config
     from official_bert.text.tokenizer import BertTokenizer
     from official_bert.text.vocab import Vocab

@@ -19,7 +19,7 @@ from official_bert import cli
 from official_bert.errors import InputError
 
 if TYPE_CHECKING:
-    from data_prep.pretraining_settings import PretrainingSettings
+    from data_prep.pretraining.settings import PretrainingSettings
     from official_bert.data.manifest import Manifest
 
 _INPUT_FILE = flags.DEFINE_string(
@@ -125,7 +125,7 @@ _RESUME = flags.DEFINE_bool("resume", False, "Go on with a run that was stopped.
 
 def main() -> None:
     """Reads the flags and runs the job."""
-    from data_prep.pretraining_summary import summary
+    from data_prep.pretraining.summary import summary
 
     # Workers share the cores: a pool of threads in each would only get in the others' way.
     # TensorFlow reads these when it starts, here and in the workers.
@@ -137,9 +137,9 @@ def main() -> None:
 
 
 def _prepare_here() -> Manifest:
-    from data_prep.corpus import expand_inputs
-    from data_prep.pretraining_job import prepare
-    from data_prep.workers import WorkerError
+    from data_prep.pretraining.job import prepare
+    from data_prep.pretraining.workers import WorkerError
+    from data_prep.text.corpus import expand_inputs
 
     if _NUM_WORKERS.value < 1:
         raise InputError(f"--num_workers={_NUM_WORKERS.value} is below 1: give 1 or more")
@@ -164,7 +164,7 @@ def _prepare_on_beam() -> Manifest:
             "--beam_pipeline_options, and its runner tries again by itself"
         )
     try:
-        from data_prep import beam_files, beam_pipeline
+        from data_prep.pretraining import beam_files, beam_pipeline
     except ImportError as error:
         raise InputError(
             f"--runner=beam needs Apache Beam ({error}): pip install 'official-bert[beam]'"
@@ -178,9 +178,9 @@ def _prepare_on_beam() -> Manifest:
 
 
 def _settings(inputs: list[str]) -> PretrainingSettings:
-    from data_prep.instance_records import RecordRule
-    from data_prep.pretraining import InstanceRule
-    from data_prep.pretraining_settings import PretrainingSettings
+    from data_prep.pretraining.instances import InstanceRule
+    from data_prep.pretraining.records import RecordRule
+    from data_prep.pretraining.settings import PretrainingSettings
     from official_bert.text.masking import MaskingRule
 
     short = _SHORT_SEQ_PROB.value

@@ -29,7 +29,7 @@ _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace --output_dir if it i
 
 def main() -> None:
     """Reads the flags and extracts."""
-    from data_prep.workers import WorkerError
+    from data_prep.pretraining.workers import WorkerError
 
     try:
         _extract()
@@ -43,10 +43,10 @@ def _extract() -> None:
 
     from tqdm import tqdm
 
-    from data_prep.corpus import expand_inputs
-    from data_prep.text_files import TextFiles
-    from data_prep.wikipedia_dump import DumpReader, batches, extract, no_context
-    from data_prep.workers import WorkerPool
+    from data_prep.pretraining.workers import WorkerPool
+    from data_prep.text.corpus import expand_inputs
+    from data_prep.text.text_files import TextFiles
+    from data_prep.text.wikipedia_dump import DumpReader, batches, extract, no_context
     from official_bert.atomic import atomic_folder
     from official_bert.errors import InputError
 

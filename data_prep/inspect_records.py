@@ -23,7 +23,12 @@ def main(*names: str) -> None:
 
     from tqdm import tqdm
 
-    from data_prep.record_statistics import Statistics, expand, read_records, to_text
+    from data_prep.pretraining.record_statistics import (
+        Statistics,
+        expand,
+        read_records,
+        to_text,
+    )
     from official_bert.data.manifest import MANIFEST_NAME, VOCAB_NAME, Manifest
     from official_bert.errors import InputError
     from official_bert.text.vocab import Vocab

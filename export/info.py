@@ -13,9 +13,9 @@ import tensorflow_text
 import tf_keras
 
 import official_bert
-from official_bert.answering.export_info import ExportInfo
-from official_bert.answering.opening import Answerable
-from official_bert.tasks.model_folder import ModelFolder
+from official_bert.inference.export_info import ExportInfo
+from official_bert.inference.load import Answerable
+from official_bert.model_folder import ModelFolder
 
 
 def make_info(

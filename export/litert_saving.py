@@ -13,12 +13,12 @@ import tensorflow as tf
 from absl import logging
 
 from export.info import make_info
-from official_bert.answering.base import AnswerModule
-from official_bert.answering.export_info import FILE_NAME
-from official_bert.answering.litert import LABELS_NAME, MODEL_NAME, LiteAnswerer
-from official_bert.answering.opening import open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
+from official_bert.inference.base import AnswerModule
+from official_bert.inference.export_info import FILE_NAME
+from official_bert.inference.litert import LABELS_NAME, MODEL_NAME, LiteAnswerer
+from official_bert.inference.load import open_model
 from official_bert.models.encoder import OPTIONAL_ENCODER_INPUTS
 
 LENGTHS = (32, 64, 128, 256, 384, 512)

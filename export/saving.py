@@ -13,11 +13,11 @@ from export import graph_ops, server_files, verify
 from export.info import make_info
 from export.serving import ServedState, make_signatures
 from export.warmup import write_warmup
-from official_bert.answering.export_info import SAVED_MODEL_FILE
-from official_bert.answering.opening import open_model
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
-from official_bert.tasks.model_folder import LABELS_NAME
+from official_bert.inference.export_info import SAVED_MODEL_FILE
+from official_bert.inference.load import open_model
+from official_bert.model_folder import LABELS_NAME
 
 # Largest difference from the model, run op by op in this process. Compiled graphs join some
 # operations, which in bfloat16 leaves out roundings.

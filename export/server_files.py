@@ -7,9 +7,9 @@ import re
 
 import tensorflow as tf
 
-from official_bert.answering.export_info import ExportInfo
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.inference.export_info import ExportInfo
 
 _MODELS = """\
 # --model_config_file of tensorflow_model_server.

@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from official_bert.answering.base import AnswerModule
-from official_bert.answering.rows import answer_function
+from official_bert.inference.base import AnswerModule
+from official_bert.inference.runner import answer_function
 
 DEFAULT = "serving_default"
 EXAMPLES = "examples"

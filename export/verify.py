@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from export import fresh_process
 from export.serving import DEFAULT, ENCODED, EXAMPLES
-from official_bert.answering.base import AnswerModule
+from official_bert.inference.base import AnswerModule
 
 PROBABILITY_TOLERANCE = 1e-5
 

@@ -20,7 +20,7 @@ _SHOW = flags.DEFINE_bool("show", False, "Only print what eval_results.json says
 
 def main() -> None:
     from official_bert.errors import InputError
-    from official_bert.tasks.model_folder import ModelFolder
+    from official_bert.model_folder import ModelFolder
 
     folder = ModelFolder(_MODEL_DIR.value)
     if _SHOW.value:
@@ -28,7 +28,7 @@ def main() -> None:
         if results is None:
             raise InputError(f"{folder.path} has no eval_results.json: leave --show out")
     else:
-        from official_bert.tasks.run import Run
+        from official_bert.runs.run import Run
 
         experiment = folder.experiment()
         if _DATA_PATH.value:

@@ -29,8 +29,8 @@ from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
 
 if TYPE_CHECKING:
-    from official_bert.answering.export_info import ExportInfo
-    from official_bert.answering.rows import Answerer
+    from official_bert.inference.export_info import ExportInfo
+    from official_bert.inference.runner import Answerer
 
 _MODEL_DIR = flags.DEFINE_list(
     "model_dir",
@@ -94,8 +94,8 @@ def main() -> None:
     with _opened_input() as lines, _opened_output() as output:
         name, answerer, candidates = given[0]()
 
-        from official_bert.answering import answer_class
-        from official_bert.answering.rows import read_rows
+        from official_bert.inference import answer_class
+        from official_bert.inference.runner import read_rows
 
         kind = answer_class(name)
         rows = (
@@ -119,8 +119,8 @@ def _predict_split() -> None:
     if not _MODEL_DIR.value or _OUTPUT_DIR.value is None:
         raise InputError("--split needs --model_dir and --output_dir")
 
-    from official_bert.tasks.model_folder import ModelFolder
-    from official_bert.tasks.run import Run
+    from official_bert.model_folder import ModelFolder
+    from official_bert.runs.run import Run
 
     first, *others = _MODEL_DIR.value
     experiment = ModelFolder(first).experiment()
@@ -132,8 +132,8 @@ def _predict_split() -> None:
 
 
 def _from_model() -> tuple[str, Answerer, int]:
-    from official_bert.answering.opening import open_model
-    from official_bert.answering.rows import Answerer
+    from official_bert.inference.load import open_model
+    from official_bert.inference.runner import Answerer
 
     first, *others = _MODEL_DIR.value
     candidates = _TOP_K.value or _DEFAULT_CANDIDATES
@@ -149,25 +149,25 @@ def _from_model() -> tuple[str, Answerer, int]:
 
 
 def _from_saved_model() -> tuple[str, Answerer, int]:
-    from official_bert.answering.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
+    from official_bert.inference.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
 
     folder = newest_version(_SAVED_MODEL.value)
     info = ExportInfo.load(folder / SAVED_MODEL_FILE)
     name, candidates = _chosen(info, folder)
 
-    from official_bert.answering.rows import Answerer
+    from official_bert.inference.runner import Answerer
 
     return name, Answerer.from_export(folder, info, name), candidates
 
 
 def _from_litert() -> tuple[str, Answerer, int]:
-    from official_bert.answering.export_info import FILE_NAME, ExportInfo
+    from official_bert.inference.export_info import FILE_NAME, ExportInfo
 
     folder = pathlib.Path(_LITERT.value)
     name, candidates = _chosen(ExportInfo.load(folder / FILE_NAME), folder)
 
-    from official_bert.answering.litert import LiteAnswerer
-    from official_bert.answering.rows import Answerer
+    from official_bert.inference.litert import LiteAnswerer
+    from official_bert.inference.runner import Answerer
 
     lite = LiteAnswerer(folder)
     return name, Answerer(tuple(lite.module.text_inputs), lite), candidates

@@ -43,7 +43,7 @@ PREEMPTED_STATUS = 75
 
 def main() -> None:
     from official_bert.experiment import load_experiment
-    from official_bert.tasks.run import Run
+    from official_bert.runs.run import Run
     from official_bert.training.loop import Interrupted
 
     experiment = load_experiment(_CONFIG_FILES.value, _OVERRIDES.value)

@@ -9,9 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
-from data_prep.finetuning_settings import Settings
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
+from data_prep.finetuning.settings import Settings
 from official_bert.data.manifest import Manifest
 from official_bert.text import BertTokenizer, Vocab
 

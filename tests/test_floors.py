@@ -10,8 +10,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 _BASE = {"errors", "atomic", "cli", "config", "experiment", "text", "layers"}
-_MIDDLE = {"data", "models", "training", "evaluation"}
-_UPPER = {"checkpoints", "tasks", "answering", "ablation", "features"}
+_MIDDLE = {"data", "models", "training", "evaluation", "decoding", "model_folder"}
+_UPPER = {"checkpoints", "tasks", "runs", "inference", "ablation", "features"}
 
 # Part of official_bert -> the parts that it may import. Parts that are not named are mains.
 ALLOWED = {
@@ -26,11 +26,14 @@ ALLOWED = {
     "models": _BASE,
     "training": _BASE,
     "evaluation": _BASE,
+    "decoding": _BASE,
+    "model_folder": _BASE | {"data"},
     "checkpoints": _BASE | _MIDDLE,
     "tasks": _BASE | _MIDDLE | {"checkpoints"},
     "features": _BASE | _MIDDLE | {"checkpoints"},
     "ablation": {"errors", "atomic"},
-    "answering": _BASE | _MIDDLE | {"checkpoints", "tasks"},
+    "runs": _BASE | _MIDDLE | {"checkpoints", "tasks"},
+    "inference": _BASE | _MIDDLE | {"checkpoints", "tasks"},
 }
 _MAINS_SEE = _BASE | _MIDDLE | _UPPER
 _DATA_PREP_SEES = {

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.answering.tiny import tiny_bundle, write_model_folder
+from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
 
 

@@ -19,6 +19,9 @@ from official_bert.atomic import atomic_file
 from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
+from official_bert.decoding.null_threshold import mean_null_threshold
+from official_bert.decoding.question_answers import Ranking, Window, rank_answers
+from official_bert.decoding.span_search import SpanRule, best_spans
 from official_bert.errors import InputError
 from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig
@@ -26,9 +29,6 @@ from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import BertSpanLabeler, SpanLogits
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
-from official_bert.tasks.null_threshold import mean_null_threshold
-from official_bert.tasks.question_answers import Ranking, Window, rank_answers
-from official_bert.tasks.span_search import SpanRule, best_spans
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 

@@ -105,8 +105,8 @@ def _measure(task: str, glue: str) -> dict[str, Any]:
 
 def _batches(task: str, glue: str) -> list[dict[str, Any]]:
     """Batches of the task's training rows, as a run takes them."""
-    from data_prep.datasets import make_data_set
-    from data_prep.finetuning_folder import write_folder
+    from data_prep.finetuning.datasets import make_data_set
+    from data_prep.finetuning.folder import write_folder
     from official_bert.data import pipeline
     from official_bert.data.manifest import Manifest
     from official_bert.data.packing import pack_batch

@@ -18,10 +18,10 @@ def run() -> list[dict[str, Any]]:
     """One row: texts a second in ten parts, and in one; the ratio is 1 where time is linear."""
     import tensorflow as tf
 
-    from official_bert.answering.base import AnswerOptions
-    from official_bert.answering.question_answering import QuestionAnswering
-    from official_bert.answering.rows import answer_function
-    from tests.answering.spans import MAX_POSITIONS, WORDS, span_bundle
+    from official_bert.inference.base import AnswerOptions
+    from official_bert.inference.question_answering import QuestionAnswering
+    from official_bert.inference.runner import answer_function
+    from tests.inference.spans import MAX_POSITIONS, WORDS, span_bundle
 
     told = {"doc_stride": 9, "max_query_length": 6}
     options = AnswerOptions(max_seq_length=MAX_POSITIONS, task_options=told)

@@ -118,10 +118,10 @@ def _ours(
     whole_word: bool,
     ngram: int | None,
 ) -> int:
-    from data_prep.instance_records import RecordRule
-    from data_prep.pretraining import InstanceRule
-    from data_prep.pretraining_job import prepare
-    from data_prep.pretraining_settings import PretrainingSettings
+    from data_prep.pretraining.instances import InstanceRule
+    from data_prep.pretraining.job import prepare
+    from data_prep.pretraining.records import RecordRule
+    from data_prep.pretraining.settings import PretrainingSettings
     from official_bert.text.masking import MaskingRule
 
     masking = MaskingRule(

@@ -92,7 +92,7 @@ def _saved_model(path: pathlib.Path) -> Callable[[Texts], Any]:
 def _litert(path: pathlib.Path) -> tuple[Callable[[Texts], Any], Callable[[Any], Any]]:
     import tensorflow as tf
 
-    from official_bert.answering.litert import LiteAnswerer
+    from official_bert.inference.litert import LiteAnswerer
 
     answerer = LiteAnswerer(path)
     return (

@@ -28,9 +28,9 @@ def main() -> None:
     arguments = parser.parse_args()
 
     from export.litert_saving import export_litert
-    from official_bert.answering.litert import MODEL_NAME, LiteAnswerer
-    from official_bert.answering.opening import open_model
     from official_bert.data.manifest import Manifest
+    from official_bert.inference.litert import MODEL_NAME, LiteAnswerer
+    from official_bert.inference.load import open_model
     from official_bert.tasks.examples import examples_of
 
     examples = list(examples_of(pathlib.Path(arguments.data), arguments.split)())

@@ -28,7 +28,7 @@ def main() -> None:
 
     from official_bert.data.manifest import Manifest
     from official_bert.experiment import load_experiment
-    from official_bert.tasks.run import Run
+    from official_bert.runs.run import Run
 
     known = Manifest.load(arguments.data).splits
     splits = [name for name in arguments.splits.split(",") if name in known]

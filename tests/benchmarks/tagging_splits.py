@@ -11,7 +11,7 @@ from __future__ import annotations
 import pathlib
 import sys
 
-from data_prep.tagging_files import TaggedSentence, read_tagged_file
+from data_prep.finetuning.tagging_files import TaggedSentence, read_tagged_file
 
 _WNUT = {
     "train": "wnut17train.conll",

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from export import saving
-from tests.answering.tiny import tiny_bundle, write_model_folder
+from tests.inference.tiny import tiny_bundle, write_model_folder
 
 
 @pytest.fixture(scope="session")

@@ -11,13 +11,13 @@ import pytest
 import tensorflow as tf
 
 from export.litert_saving import export_litert
-from official_bert.answering import litert
-from official_bert.answering.litert import LiteAnswerer
-from official_bert.answering.opening import open_model
 from official_bert.errors import InputError
+from official_bert.inference import litert
+from official_bert.inference.litert import LiteAnswerer
+from official_bert.inference.load import open_model
 from official_bert.models.classifier import BertClassifier
 from official_bert.models.span_labeler import BertSpanLabeler
-from tests.answering.tiny import tiny_bundle, write_model_folder
+from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
 
 TEXTS = ["the capital of france", "", "w1 w2 w3 w4 " * 20, "paris is w1 . 😀", "w2"]

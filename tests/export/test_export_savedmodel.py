@@ -11,14 +11,14 @@ import pytest
 import tensorflow as tf
 
 from export import litert_saving, saving, verify
-from official_bert.answering.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
-from official_bert.answering.fill_mask import FillMask
-from official_bert.answering.rows import Answerer, answer_function
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
+from official_bert.inference.export_info import SAVED_MODEL_FILE, ExportInfo, newest_version
+from official_bert.inference.fill_mask import FillMask
+from official_bert.inference.runner import Answerer, answer_function
 from official_bert.models.token_classifier import BertTokenClassifier
-from tests.answering.heads import LABELS
-from tests.answering.tiny import (
+from tests.inference.heads import LABELS
+from tests.inference.tiny import (
     TOKENS,
     bundle_of,
     options,

@@ -16,7 +16,7 @@ from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.text import BertTokenizer, Vocab
-from tests.answering.tiny import tiny_bundle, write_model_folder
+from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT, public_data
 
 HIDDEN, LAYERS, VOCAB_SIZE = 32, 2, 30522

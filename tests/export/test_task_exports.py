@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
 from export import fresh_process, saving, verify
-from official_bert.answering.opening import open_model
 from official_bert.errors import InputError
 from official_bert.experiment import load_experiment
-from official_bert.tasks.run import Run
+from official_bert.inference.load import open_model
+from official_bert.runs.run import Run
 from official_bert.text import Vocab
 from tests.export.hostile import NAMED, random_strings
 from tests.finetuning_data import settings
@@ -274,7 +274,7 @@ def test_ten_thousand_hostile_texts_leave_memory_flat(exported):
 
 def test_labels_that_do_not_fit_are_refused(tmp_path):
     """A broken model folder leaves nothing under the final name."""
-    from tests.answering.tiny import tiny_bundle, write_model_folder
+    from tests.inference.tiny import tiny_bundle, write_model_folder
 
     bundle = tiny_bundle()
     folder = write_model_folder(tmp_path / "model", bundle)

@@ -12,7 +12,7 @@ from official_bert.errors import InputError
 from official_bert.features.extractor import FeatureExtractor
 from official_bert.features.writers import write_features
 from official_bert.models.states import check_choice
-from tests.answering.tiny import MAX_POSITIONS, TOKENS, tiny_bundle
+from tests.inference.tiny import MAX_POSITIONS, TOKENS, tiny_bundle
 from tests.public_data import public_data, weights
 
 CLS, SEP = 2, 3

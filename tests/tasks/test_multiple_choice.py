@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
 from official_bert.experiment import load_experiment
+from official_bert.runs.run import Run
 from official_bert.tasks.multiple_choice import choice_logits
-from official_bert.tasks.run import Run
 from tests.finetuning_data import settings, write_json_lines
 
 

@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
-from official_bert.answering.opening import open_model
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
 from official_bert.checkpoints.load import load_pretrained
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig, load_experiment
+from official_bert.inference.load import open_model
+from official_bert.model_folder import ModelFolder
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import SpanLogits
-from official_bert.tasks.model_folder import ModelFolder
+from official_bert.runs.run import Run
 from official_bert.tasks.question_answering import QuestionAnsweringTask
-from official_bert.tasks.run import Run
 from official_bert.text import Vocab
 from tests import finetuning_data
-from tests.answering.spans import span_bundle
-from tests.data_prep.squad_json import question, write_squad
+from tests.data_prep.finetuning.squad_json import question, write_squad
+from tests.inference.spans import span_bundle
 from tests.public_data import ROOT
 
 COLOURS = [f"c{i}" for i in range(4)]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
-from official_bert.tasks.run import Run
+from official_bert.runs.run import Run
 from official_bert.tasks.sentence_prediction import SentencePredictionTask
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, opinions, prepare_table, settings

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.datasets import make_data_set
-from data_prep.finetuning_folder import write_folder
-from data_prep.tagging_files import read_tagged_file
-from data_prep.tagging_schemes import iob2_labels
+from data_prep.finetuning.datasets import make_data_set
+from data_prep.finetuning.folder import write_folder
+from data_prep.finetuning.tagging_files import read_tagged_file
+from data_prep.finetuning.tagging_schemes import iob2_labels
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
+from official_bert.runs.run import Run
 from official_bert.tasks import task_class
 from official_bert.tasks.feature_tagging import FeatureTaggingTask
-from official_bert.tasks.run import Run
 from official_bert.tasks.tagging import TaggingTask, tagged_lines
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, settings

@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from data_prep.tagging_files import read_tagged_file
+from data_prep.finetuning.tagging_files import read_tagged_file
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.offsets import substrings
 from official_bert.text.written_words import WrittenWords

@@ -1,0 +1,91 @@
+"""SQuAD 1.1 and 2.0 as a data set, and anyone's own files of that layout."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from data_prep.finetuning.settings import Settings
+from data_prep.finetuning.squad_files import Row, read_squad
+from data_prep.finetuning.squad_records import Record, WindowMaker
+from official_bert.errors import InputError
+from official_bert.text.windows import WindowRule
+
+# Whether questions may have no answer -> the names that the files were published under.
+_FILES = {
+    False: {"train": "train-v1.1.json", "dev": "dev-v1.1.json"},
+    True: {"train": "train-v2.0.json", "dev": "dev-v2.0.json", "test": "test-v2.0.json"},
+}
+
+
+class SquadDataSet:
+    """Questions on contexts, cut into windows; a `datasets.DataSet`.
+
+    Args:
+        settings: with the flags doc_stride, max_query_length and version_2_with_negative (None: the
+            task's name says it).
+
+    Raises:
+        InputError: there is no file, or a flag is out of range.
+    """
+
+    record_kind = "question_answering"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        v2 = settings.flags["version_2_with_negative"]
+        self._v2 = settings.task == "squad_v2" if v2 is None else v2
+        self._rule = WindowRule(
+            max_seq_length=settings.max_seq_length,
+            doc_stride=settings.flags["doc_stride"],
+            max_query_length=settings.flags["max_query_length"],
+        )
+        self._files = self._find_files()
+        self.splits = list(self._files)
+        self.sources = list(self._files.values())
+        self.labels: list[str] = []
+        self.options: dict[str, Any] = {
+            "doc_stride": self._rule.doc_stride,
+            "max_query_length": self._rule.max_query_length,
+            "version_2_with_negative": self._v2,
+        }
+        self._makers: dict[str, WindowMaker] = {}
+
+    def examples(self, split: str) -> Iterator[Row]:
+        """The questions of a split, see `squad_files`."""
+        return read_squad(
+            self._files[split], allow_impossible=self._v2, with_answers=split != "test"
+        )
+
+    def records(self, split: str, examples: Iterable[Row]) -> Iterator[Record]:
+        """The windows of a split, see `squad_records`."""
+        settings = self._settings
+        self._makers[split] = WindowMaker(
+            settings.tokenizer, settings.vocab, self._rule, for_training=split == "train"
+        )
+        return self._makers[split].records(examples)
+
+    def statistics(self) -> dict[str, Any]:
+        """For each split the ids of the questions whose answers are at fault."""
+        return {
+            f"{split}_answers_{what}": ids
+            for split, maker in self._makers.items()
+            for what, ids in maker.listed.items()
+        }
+
+    def _find_files(self) -> dict[str, pathlib.Path]:
+        """Split -> file: those that were named, or the published names in the folder."""
+        if self._settings.files:
+            return dict(self._settings.files)
+        names, folder = _FILES[self._v2], self._settings.data_dir
+        if folder is None:
+            raise InputError("name files with --train_file, --dev_file and --test_file")
+        found = {split: folder / name for split, name in names.items()}
+        found = {split: path for split, path in found.items() if path.exists()}
+        if not found:
+            raise InputError(
+                f"--data_dir={folder} has none of {', '.join(names.values())}: name the files with "
+                "--train_file, --dev_file and --test_file"
+            )
+        return found

@@ -1,0 +1,158 @@
+"""TriviaQA (Joshi et al. 2017) in its own layout: questions in JSON, evidence in text files.
+
+It is extra training data for SQuAD (Devlin et al. 2019, section 4.2). The places of the answers are
+not given: as in TriviaQA's own conversion to SQuAD's layout, each document is cut behind its first
+800 words and the first alias that stands in it is the answer. Here it must stand there as whole
+words: "art" is not in "party".
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from data_prep.finetuning.squad import SquadDataSet
+from data_prep.finetuning.squad_files import Row, check_text, read_json
+from official_bert.errors import InputError
+
+_FILES = {"train": "wikipedia-train.json", "dev": "wikipedia-dev.json"}
+_MAX_WORDS = 800
+_LAYOUT = "TriviaQA's layout is Data → QuestionId, Question, Answer, EntityPages and SearchResults"
+# Where a question lists its documents -> the folder of their files within `evidence`.
+_EVIDENCE = {"EntityPages": "wikipedia", "SearchResults": "web"}
+
+
+class TriviaQaDataSet(SquadDataSet):
+    """Pairs of a question and a document, cut into windows.
+
+    Training leaves out, and lists as not found, a document without any alias of the answer.
+    """
+
+    def examples(self, split: str) -> Iterator[Row]:
+        """The pairs of a split, see `read_triviaqa`."""
+        path = self._files[split]
+        # As triviaqa-rc.tar.gz unpacks: qa/wikipedia-train.json and evidence/wikipedia/….txt.
+        evidence = path.absolute().parent.parent / "evidence"
+        return read_triviaqa(path, evidence, with_answers=split != "test")
+
+    def _find_files(self) -> dict[str, pathlib.Path]:
+        """The files that were named, else those of the Wikipedia part."""
+        if self._v2:
+            raise InputError(
+                "--version_2_with_negative: every question of TriviaQA has an answer; leave it out"
+            )
+        if self._settings.files:
+            return dict(self._settings.files)
+        folder = self._settings.data_dir
+        if folder is None:
+            raise InputError("name the folder that triviaqa-rc.tar.gz unpacks to with --data_dir")
+        found = {split: folder / "qa" / name for split, name in _FILES.items()}
+        found = {split: path for split, path in found.items() if path.exists()}
+        if not found:
+            raise InputError(
+                f"--data_dir={folder} has none of {', '.join(_FILES.values())} in its folder qa: "
+                "name the folder that triviaqa-rc.tar.gz unpacks to"
+            )
+        return found
+
+
+def read_triviaqa(
+    path: pathlib.Path, evidence: pathlib.Path, *, with_answers: bool
+) -> Iterator[Row]:
+    """One row for each question and document, in order; see `squad_files` for what a row is.
+
+    Args:
+        path: for example qa/wikipedia-train.json.
+        evidence: the folder with `wikipedia` and `web`.
+        with_answers: whether questions must have them. A row has none where no alias of the answer
+            is in the document.
+
+    Raises:
+        InputError: a file is missing or of another layout.
+    """
+    questions = read_json(path).get("Data")
+    if not isinstance(questions, list) or not questions:
+        raise InputError(f"{path} has no list 'Data' with questions: {_LAYOUT}")
+    for number, question in enumerate(questions):
+        place = f"{path}: Data[{number}]"
+        identifier = _text(question, "QuestionId", place)
+        text = _text(question, "Question", place)
+        aliases = _aliases(question, place) if with_answers else []
+        for name in _documents(question, place):
+            context = first_words(_read(evidence / name, place), _MAX_WORDS)
+            answer = find_alias(context, aliases)
+            yield {
+                "id": f"{identifier}--{pathlib.Path(name).name}",
+                "title": "",
+                "question": text,
+                "context": context,
+                "answers": [] if answer is None else [answer],
+                "is_impossible": False,
+            }
+
+
+def first_words(text: str, count: int) -> str:
+    """`text` up to the end of its `count`-th word."""
+    for number, match in enumerate(re.finditer(r"\S+", text), start=1):
+        if number == count:
+            return text[: match.end()]
+    return text
+
+
+def find_alias(context: str, aliases: list[str]) -> dict[str, Any] | None:
+    """The first of the aliases that stands in the text, as whole words in any case.
+
+        find_alias("born in PARIS", ["City of Light", "Paris"])
+        # {"text": "PARIS", "answer_start": 8}
+
+    Returns:
+        the answer as the text has it; None if no alias is there.
+    """
+    for alias in aliases:
+        words = [re.escape(word) for word in alias.split()]
+        # \b would not do: an alias may begin or end with punctuation.
+        pattern = r"(?<!\w)" + r"\s+".join(words) + r"(?!\w)"
+        if words and (match := re.search(pattern, context, re.IGNORECASE)):
+            return {"text": match.group(), "answer_start": match.start()}
+    return None
+
+
+def _aliases(question: dict[str, Any], place: str) -> list[str]:
+    """The value, then the aliases, then their normalised forms, without repetitions."""
+    answer = question.get("Answer")
+    if not isinstance(answer, dict):
+        raise InputError(f"{place} has no object 'Answer': {_LAYOUT}; without answers: --test_file")
+    value = _text(answer, "Value", f"{place}.Answer")
+    further = (answer.get(name) or [] for name in ("Aliases", "NormalizedAliases"))
+    return list(dict.fromkeys([value, *(str(alias) for aliases in further for alias in aliases)]))
+
+
+def _documents(question: dict[str, Any], place: str) -> Iterator[str]:
+    """Files of the question's documents, within the folder of evidence."""
+    for field, folder in _EVIDENCE.items():
+        for number, document in enumerate(question.get(field) or []):
+            name = _text(document, "Filename", f"{place}.{field}[{number}]")
+            parts = pathlib.PurePosixPath(name).parts
+            if not parts or parts[0] == "/" or ".." in parts:
+                raise InputError(
+                    f"{place}.{field}[{number}].Filename is {name!r}: it must lie in {folder}"
+                )
+            yield f"{folder}/{name}"
+
+
+def _read(path: pathlib.Path, place: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"{place}: cannot read its evidence {path}: {error.strerror}; the folder "
+            "evidence stands beside that of the questions"
+        ) from error
+
+
+def _text(parent: Any, name: str, place: str) -> str:
+    if not isinstance(parent, dict) or not isinstance(parent.get(name), str):
+        raise InputError(f"{place} has no text {name!r}: {_LAYOUT}")
+    return check_text(parent[name], f"{place}.{name}")

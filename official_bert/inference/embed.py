@@ -1,0 +1,68 @@
+"""A text as vectors: the encoder without a head.
+
+B rows, S sequence, H hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official_bert.inference.base import AnswerModule, Tensors, text_spec
+
+_LAYERS = 4
+_SHOWN = 6
+
+
+class Embed(AnswerModule):
+    """`text` -> `pooled`, `cls`, `mean` float32 [B, H].
+
+    `pooled` is the pooler's output (absent without a pooler), `cls` the last layer's state of
+    [CLS] (absent where attention is causal: there it is the same for all texts), `mean` the mean of
+    the last layer's states over all tokens, [CLS] and [SEP] among them. On request
+    `concat_last_four` [B, 4 H]: the same mean of each of the last four layers, the last one first
+    (Devlin et al. 2019, section 5.3, has them for each token).
+    """
+
+    name = "embed"
+
+    @property
+    def text_inputs(self) -> dict[str, tf.TensorSpec]:
+        return {"text": text_spec("text")}
+
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        return self._join(self._tokenizer.tokenize(texts["text"])), {}
+
+    def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """-> the vectors themselves."""
+        outputs = self._encoder(dict(inputs), training=False)
+        weights = tf.cast(inputs["input_mask"], tf.float32)
+        weights /= tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, S]
+
+        def mean(states: tf.Tensor) -> tf.Tensor:
+            weighted = weights[:, tf.newaxis] @ tf.cast(states, tf.float32)  # [B, 1, H]
+            return tf.squeeze(weighted, axis=1)
+
+        last = outputs["sequence_output"]
+        vectors = {"mean": mean(last)}
+        if self._encoder.config.first_sees_all:
+            vectors["cls"] = tf.cast(last[:, 0], tf.float32)
+        if "pooled_output" in outputs:
+            vectors["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)
+        if self._options.concat_last_four:
+            layers = outputs["encoder_outputs"][-1 : -_LAYERS - 1 : -1]
+            vectors["concat_last_four"] = tf.concat([mean(states) for states in layers], axis=-1)
+        return vectors
+
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        return dict(logits)
+
+    @classmethod
+    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+        lines = [texts[0]]
+        for name, vector in sorted(answer.items()):
+            first = " ".join(f"{value:.4f}" for value in vector[:_SHOWN])
+            lines.append(f"  {name} ({len(vector)} numbers): {first} …")
+        return lines

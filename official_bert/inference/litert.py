@@ -1,0 +1,210 @@
+"""Answers of a LiteRT export: TensorFlow cuts and joins the text, LiteRT computes the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+from official_bert.data.packing import pack_and_seat
+from official_bert.errors import InputError
+from official_bert.inference import answer_class
+from official_bert.inference.base import AnswerModule, AnswerOptions
+from official_bert.inference.export_info import FILE_NAME, ExportInfo
+from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.text import BertTokenizer, Vocab
+
+MODEL_NAME = "model.tflite"
+LABELS_NAME = "labels.txt"
+_MOST_ROWS = 32
+# Packed texts up to this length share the rows of the longest of them. With longer ones, attention
+# within the rows would cost more than their padding.
+_SHARED_LENGTH = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """What an answer module needs where the model is elsewhere."""
+
+    tokenizer: BertTokenizer
+    vocab: Vocab
+    labels: tuple[str, ...]
+    model: Any = None
+    encoder: Any = None
+
+
+class LiteModel:
+    """A .tflite file with a signature for each of some lengths: `length_32`, `length_64`, …
+
+    Where the signatures take `cls_positions`, rows are packed: several texts in one.
+
+    Args:
+        path: the file.
+        per_token: outputs whose second axis counts tokens.
+        pad_values: of the inputs; 0 where a name is absent.
+        num_threads: of LiteRT; None: one for each core.
+
+    Raises:
+        InputError: no such file, or it is truncated.
+    """
+
+    def __init__(
+        self,
+        path: pathlib.Path,
+        *,
+        per_token: tuple[str, ...] = (),
+        pad_values: Mapping[str, int] | None = None,
+        num_threads: int | None = None,
+    ):
+        try:
+            self._interpreter = Interpreter(
+                model_path=str(path), num_threads=num_threads or os.cpu_count() or 1
+            )
+        except ValueError as error:
+            raise InputError(f"{path} cannot be read ({error}): export it again") from error
+        names = self._interpreter.get_signature_list()
+        self._runners = {
+            int(name.removeprefix("length_")): self._interpreter.get_signature_runner(name)
+            for name in names
+        }
+        details = {length: runner.get_input_details() for length, runner in self._runners.items()}
+        # Length -> places for texts in a packed row.
+        self._places = {
+            length: int(inputs["cls_positions"]["shape_signature"][1])
+            for length, inputs in details.items()
+            if "cls_positions" in inputs
+        }
+        self._per_token = per_token
+        self._pad_values = dict(pad_values or {})
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of the signatures, ascending."""
+        return tuple(sorted(self._runners))
+
+    def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Computes rows, each in the shortest signature that holds its tokens, or packed.
+
+        Args:
+            inputs: int32 [rows, S] each; among them `input_mask`.
+
+        Returns:
+            The outputs [rows, …]; those by token have S of them.
+        """
+        rows, width = inputs["input_mask"].shape
+        if not rows:  # LiteRT computes no empty batches; the shapes are those of one row.
+            one = {name: np.zeros([1, width], values.dtype) for name, values in inputs.items()}
+            return {name: values[:0] for name, values in self(one).items()}
+        sizes = inputs["input_mask"].sum(axis=1)
+        wanted = np.searchsorted(self.lengths, sizes)
+        if self._places:
+            shared = sizes <= _SHARED_LENGTH
+            wanted[shared] = np.max(wanted[shared], initial=0)
+        results: dict[str, np.ndarray] = {}
+        for index in np.unique(wanted):
+            of_length = np.flatnonzero(wanted == index)
+            for start in range(0, len(of_length), _MOST_ROWS):
+                chosen = of_length[start : start + _MOST_ROWS]
+                outputs = self._run(self.lengths[index], inputs, chosen)
+                for name, values in outputs.items():
+                    if name in self._per_token:
+                        values = _resized(values, width, 0)
+                    if name not in results:
+                        results[name] = np.zeros((rows, *values.shape[1:]), values.dtype)
+                    results[name][chosen] = values
+        return results
+
+    def _run(
+        self, length: int, inputs: Mapping[str, np.ndarray], rows: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        cut = {
+            name: _resized(values[rows], length, self._pad_values.get(name, 0))
+            for name, values in inputs.items()
+        }
+        if not self._places:
+            return self._runners[length](**cut)
+        packed, seats = _packed(cut, self._places[length])
+        outputs = self._runners[length](**packed)
+        return {name: values[seats[:, 0], seats[:, 1]] for name, values in outputs.items()}
+
+
+def _packed(
+    texts: Mapping[str, np.ndarray], places: int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Texts [B, S] -> rows of several, each with so many places; row and place of each, [B, 2]."""
+    count, length = texts["input_mask"].shape
+    if count == 1:  # The graph below would take a third as long as the model.
+        alone = {
+            "position_ids": np.arange(length, dtype=np.int32)[np.newaxis],
+            "pack_ids": texts["input_mask"],
+            "cls_positions": np.zeros([1, places], np.int32),
+        }
+        return {**texts, **alone}, np.array([[0, 0]])
+    tensors, seats = _packer(length, places)(dict(texts))
+    del tensors["record_weights"]
+    return {name: tensor.numpy() for name, tensor in tensors.items()}, seats.numpy()
+
+
+@functools.cache
+def _packer(length: int, places: int) -> Any:
+    """The graph of `pack_and_seat` for rows of `length` tokens and so many places for texts."""
+    specs = {name: tf.TensorSpec([None, length], tf.int32) for name in ENCODER_INPUTS}
+    function = tf.function(
+        lambda batch: pack_and_seat(batch, row_shape=(length, places)), autograph=False
+    )
+    return function.get_concrete_function(specs)
+
+
+class LiteAnswerer:
+    """The answers of a LiteRT export.
+
+    Args:
+        folder: that `export_litert` wrote.
+        num_threads: see `LiteModel`.
+
+    Attributes:
+        info: its export.json.
+        module: encodes the text and reads the logits; has no model.
+
+    Raises:
+        InputError: no such export.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], num_threads: int | None = None):
+        path = pathlib.Path(folder)
+        self.info = ExportInfo.load(path / FILE_NAME)
+        tokenizer = BertTokenizer.from_folder(path)
+        labels_path = path / LABELS_NAME
+        labels = labels_path.read_text("utf-8").splitlines() if labels_path.exists() else []
+        source = _Source(tokenizer, tokenizer.vocab, tuple(labels))
+        options = AnswerOptions(**self.info.options)
+        self.module: AnswerModule = answer_class(self.info.answers[0])(source, options)
+        self._encode = tf.function(lambda **texts: self.module.encode(texts), autograph=False)
+        self._model = LiteModel(
+            path / MODEL_NAME,
+            per_token=tuple(self.info.per_token_outputs),
+            pad_values={"input_word_ids": tokenizer.vocab.pad_id},
+            num_threads=num_threads,
+        )
+
+    def __call__(self, **texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Strings -> the answer."""
+        inputs, context = self._encode(**texts)
+        logits = self._model({name: value.numpy() for name, value in inputs.items()})
+        tensors = {name: tf.constant(value) for name, value in logits.items()}
+        return self.module.decode(tensors, context)
+
+
+def _resized(values: np.ndarray, width: int, filler: int) -> np.ndarray:
+    """[rows, S, …] -> [rows, width, …], cut or filled up at the end."""
+    if values.shape[1] >= width:
+        return np.ascontiguousarray(values[:, :width])
+    missing = [(0, 0), (0, width - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
+    return np.pad(values, missing, constant_values=filler)

@@ -1,0 +1,104 @@
+"""A class, several, or a number for a text or a pair of texts. B rows, C classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from official_bert.data.packing import pack_and_seat
+from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
+from official_bert.inference.base import (
+    AnswerModule,
+    AnswerOptions,
+    AnswerSource,
+    Tensors,
+    text_spec,
+)
+from official_bert.models.inputs import can_pack
+
+
+class SentencePrediction(AnswerModule):
+    """`text`, or `text_a` and `text_b` -> what the model was trained for.
+
+    One class of several: `label` string [B], `label_id` int32 [B], `probabilities` float32 [B, C].
+    Any number of classes: `probabilities` [B, C], and `labels` string [B, C], those above one half,
+    the most probable first, then "". A number: `score` float32 [B].
+    """
+
+    name = "sentence_prediction"
+    ranked = {"labels": "probabilities", "label": "probabilities", "label_id": "probabilities"}
+
+    def __init__(self, source: AnswerSource, options: AnswerOptions):
+        super().__init__(source, options)
+        self._problem = options.task_options.get("problem", "classification")
+        # A checkpoint from elsewhere does not say: one text.
+        self._inputs = tuple(options.task_options.get("text_inputs", ("text",)))
+
+    @property
+    def text_inputs(self) -> dict[str, tf.TensorSpec]:
+        return {name: text_spec(name) for name in self._inputs}
+
+    @property
+    def packs(self) -> bool:
+        return can_pack(self._encoder.config)
+
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+        return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self._inputs)), {}
+
+    def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
+        """Strings -> the answer; rows of several texts where shapes are free and the model can."""
+        if self._options.pad_to or not self.packs:
+            return super().answer(texts)
+        inputs, context = self.encode(texts)
+        return self.decode(self._packed_logits(inputs), context)
+
+    def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """-> `logits` float32 [B, C]; of packed rows [R, N, C]."""
+        return {"logits": self._model(dict(inputs), training=False)}
+
+    def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
+        """As `logits`; without the padding of a batch of texts of many lengths."""
+        packed, seats = pack_and_seat(inputs)
+        del packed["record_weights"]
+        return {"logits": tf.gather_nd(self._model(packed, training=False), seats)}
+
+    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+        values = tf.cast(logits["logits"], tf.float32)
+        if self._problem == REGRESSION:
+            return {"score": values[:, 0]}
+        names = tf.constant(self._names(values.shape[1]))
+        if self._problem == MULTI_LABEL:
+            probabilities = tf.sigmoid(values)
+            order = tf.argsort(probabilities, direction="DESCENDING", stable=True)
+            chosen = tf.gather(probabilities, order, batch_dims=1) > 0.5
+            return {
+                "probabilities": probabilities,
+                "labels": tf.where(chosen, tf.gather(names, order), ""),
+            }
+        label_id = tf.argmax(values, axis=1, output_type=tf.int32)
+        return {
+            "label": tf.gather(names, label_id),
+            "label_id": label_id,
+            "probabilities": tf.nn.softmax(values),
+        }
+
+    def _names(self, count: int) -> list[str]:
+        return list(self._labels) or [str(index) for index in range(count)]
+
+    @classmethod
+    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
+        tidied = dict(answer)
+        if "labels" in tidied:
+            tidied["labels"] = [label for label in tidied["labels"] if label]
+        return tidied
+
+    @classmethod
+    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+        text = " ||| ".join(texts)
+        if "score" in answer:
+            return [f"{answer['score']:.4f}  {text}"]
+        if "label" in answer:
+            return [f"{answer['label']}  {answer['probabilities'][answer['label_id']]:.4f}  {text}"]
+        return [f"{', '.join(answer['labels']) or '(no label)'}  {text}"]

@@ -1,0 +1,166 @@
+"""Prepared data -> the batches that training and evaluation run on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from official_bert.config import BertConfig
+from official_bert.data import batching, diagnosis, packing, pipeline
+from official_bert.errors import InputError
+from official_bert.experiment import ExperimentConfig, RuntimeConfig
+from official_bert.models.inputs import can_pack, check_packing
+from official_bert.runs.prepared_data import PreparedData
+
+
+def chosen_batching(experiment: ExperimentConfig, task: Any, config: BertConfig) -> str:
+    """`data.batching`; where it is not set, what suits the task, the encoder and the runtime.
+
+    Raises:
+        InputError: one of them cannot do it.
+    """
+    runtime = experiment.runtime
+    chosen = experiment.data.batching
+    if not chosen:
+        if _needs_one_shape(runtime) or runtime.strategy != "one_device":
+            return "padded"  # Packed rows vary in number, and are not split over replicas.
+        return task.batching if can_pack(config) or task.batching != "packed" else "bucketed"
+    if chosen != "packed":
+        return chosen
+    if not task.can_pack:
+        raise InputError(
+            f"data.batching is packed: the records of {experiment.task} cannot be packed "
+            "while training; use bucketed"
+        )
+    if _needs_one_shape(runtime):
+        raise InputError(
+            "data.batching is packed, which gives batches of different numbers of rows; "
+            "compiled steps need one shape: use padded"
+        )
+    check_packing(config, pooled=True)
+    return chosen
+
+
+def _needs_one_shape(runtime: RuntimeConfig) -> bool:
+    return runtime.strategy == "tpu" or runtime.jit_compile
+
+
+class Feed:
+    """Batches of one folder of prepared data.
+
+    Args:
+        data: the folder.
+        config: of the encoder that reads the batches.
+        experiment: the run.
+        batch_size: global batch of training, in records.
+    """
+
+    def __init__(
+        self,
+        data: PreparedData,
+        config: BertConfig,
+        experiment: ExperimentConfig,
+        *,
+        batch_size: int,
+    ):
+        data.check_fits(config)
+        self._data = data
+        self._config = config
+        self._experiment = experiment
+        self._batching = chosen_batching(experiment, data.task, config)
+        self._batch_size = batch_size
+
+    @property
+    def _train_paths(self) -> list[str]:
+        return self._data.paths(self._experiment.data.train_split)
+
+    def training_dataset(self, start_step: int) -> tf.data.Dataset:
+        """Endless batches, beginning with that of a step."""
+        dataset = self._complete_batches(
+            self._serialized_batches(start_step),
+            self._train_paths,
+            self._batch_size,
+            start_step * self._batch_size,
+        )
+        if self._batching == "packed":
+            token_features = self._data.task.token_features
+            dataset = dataset.map(
+                lambda batch: packing.pack_batch(batch, token_features),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
+        options = tf.data.Options()
+        # Each worker takes its part of every global batch, so all together see one order.
+        options.experimental_distribute.auto_shard_policy = (
+            tf.data.experimental.AutoShardPolicy.DATA
+        )
+        return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+    def evaluation_dataset(self, split: str) -> tf.data.Dataset:
+        """Each record of a split once."""
+        batch_size = self._experiment.evaluation.batch_size
+        paths = self._data.paths(split)
+        if self._batching == "padded":
+            serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
+        else:
+            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
+        dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
+        return dataset.prefetch(tf.data.AUTOTUNE)
+
+    def places(self, step: int) -> list[tuple[str, int]]:
+        """File, and number in the file, of each record of a training batch."""
+        _, files, numbers = next(iter(self._serialized_batches(step, with_places=True)))
+        return [
+            (file.decode(), int(number))
+            for file, number in zip(files.numpy(), numbers.numpy(), strict=True)
+        ]
+
+    @contextlib.contextmanager
+    def bad_records_named(self, split: str) -> Iterator[None]:
+        """Turns TensorFlow's complaint about some record of a split into one that says which."""
+        try:
+            yield
+        except (tf.errors.InvalidArgumentError, tf.errors.DataLossError):
+            task = self._data.task
+            diagnosis.check_files(
+                task.record_kind, self._data.paths(split), task.sizes(self._config)
+            )
+            raise
+
+    def _complete_batches(
+        self, serialized: tf.data.Dataset, paths: list[str], batch_size: int, start_record: int
+    ) -> tf.data.Dataset:
+        """Serialized batches -> what the model and the losses take."""
+        task = self._data.task
+        parse = pipeline.make_parser(
+            pipeline.present_features(task.record_kind, paths),
+            sizes=task.sizes(self._config),
+            pad_to_max=_needs_one_shape(self._experiment.runtime),
+        )
+        complete = task.completion(self._experiment.train.seed)
+
+        def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
+            first = start_record + index * batch_size
+            return complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
+
+        return serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
+
+    def _serialized_batches(self, start_step: int, *, with_places: bool = False) -> tf.data.Dataset:
+        num_records = self._data.num_records(self._experiment.data.train_split)
+        settings: dict[str, Any] = {
+            "num_records": num_records,
+            "batch_size": self._batch_size,
+            "seed": self._experiment.train.seed,
+            "shuffle_buffer": self._experiment.data.shuffle_buffer,
+            "with_places": with_places,
+        }
+        # With less than a batch in an epoch there is nothing to sort.
+        if self._batching == "bucketed" and num_records >= self._batch_size:
+            return batching.bucketed_training_batches(
+                self._train_paths, start_batch=start_step, **settings
+            )
+        return pipeline.training_batches(
+            self._train_paths, start_record=start_step * self._batch_size, **settings
+        )
