@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import tensorflow as tf
 import tf_keras
 
 from official_bert.errors import InputError
-from official_bert.models.encoder import BertEncoder
 
 
-def freeze_layers(encoder: BertEncoder, count: int) -> None:
+class LayeredEncoder(Protocol):
+    """The parts of an encoder that learn at rates of their own (`models.encoder.BertEncoder`)."""
+
+    embeddings: tf_keras.layers.Layer
+    transformer_layers: list[tf_keras.layers.Layer]
+
+
+def freeze_layers(encoder: LayeredEncoder, count: int) -> None:
     """Keeps the embeddings and the first `count` layers as they are; dropout goes on in them.
 
     Raises:
@@ -24,7 +31,7 @@ def freeze_layers(encoder: BertEncoder, count: int) -> None:
         layer.trainable = False
 
 
-def layer_rate_shares(encoder: BertEncoder, decay: float) -> Iterator[tuple[tf.Variable, float]]:
+def layer_rate_shares(encoder: LayeredEncoder, decay: float) -> Iterator[tuple[tf.Variable, float]]:
     """The share of the learning rate for each variable of the encoder.
 
     With L layers: a BiLSTM, the pooler and the head have 1, layer L the decay, layer 1 decay**L,
