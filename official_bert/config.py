@@ -7,13 +7,13 @@ import difflib
 import json
 import math
 import os
-import pathlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from absl import logging
 
 from official_bert.errors import InputError
+from official_bert.json_file import read_json
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
 ATTENTION_KINDS = ("bidirectional", "causal")
@@ -163,14 +163,7 @@ class BertConfig:
         Raises:
             InputError: no such file, not a JSON object, `vocab_size` is missing, or a wrong value.
         """
-        try:
-            values = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot read the model config {path}: {error.strerror}") from error
-        except ValueError as error:
-            raise InputError(f"{path} is not a JSON file: {error}") from error
-        if not isinstance(values, dict):
-            raise InputError(f"{path} must hold a JSON object, got {type(values).__name__}")
+        values = read_json(path)
         if "vocab_size" not in values:
             raise InputError(f"{path} has no vocab_size: it is not the config of a BERT encoder")
         unknown = sorted(values.keys() - set(_FIELDS) - _WITHOUT_EFFECT - set(known))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 
 class InputError(ValueError):
     """A mistake in what the user gave: a file, a flag, a config field, a record.
@@ -9,3 +12,14 @@ class InputError(ValueError):
     The message is one line that names the file, line or record, the field, the value and what to
     do. Commands print it without a traceback and exit with status 2 (see `official_bert.cli`).
     """
+
+
+def shown(value: Any) -> str:
+    """A value for a message: its repr, short and in one line, however large or deep it is."""
+    return _REPR.repr(value)
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+_REPR.maxlong = 40
+_REPR.maxlevel = 3

@@ -81,7 +81,7 @@ def test_reads_the_multilingual_release_and_reports_unknown_keys(tmp_path, caplo
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "cannot read the model config .*bert_config.json: No such file"),
+        (None, "cannot read .*bert_config.json: No such file"),
         ("{", "is not a JSON file"),
         ("[1]", "must hold a JSON object, got list"),
         ('{"hidden_size": 4}', "has no vocab_size"),

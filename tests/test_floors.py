@@ -9,18 +9,21 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-_BASE = {"errors", "atomic", "cli", "config", "experiment", "text", "layers"}
+_FILES = {"errors", "regular_file", "json_file"}
+_BASE = _FILES | {"atomic", "cli", "config", "experiment", "text", "layers"}
 _MIDDLE = {"data", "models", "training", "evaluation", "decoding", "model_folder"}
 _UPPER = {"checkpoints", "tasks", "runs", "inference", "ablation", "features"}
 
 # Part of official_bert -> the parts that it may import. Parts that are not named are mains.
 ALLOWED = {
     "errors": set(),
+    "regular_file": {"errors"},
+    "json_file": {"errors", "regular_file"},
     "atomic": {"errors"},
     "cli": {"errors"},
-    "config": {"errors"},
-    "experiment": {"errors", "atomic", "config"},
-    "text": {"errors", "atomic", "cli"},
+    "config": _FILES,
+    "experiment": _FILES | {"atomic", "config"},
+    "text": _FILES | {"atomic", "cli"},
     "layers": {"errors", "config"},
     "data": _BASE,
     "models": _BASE,
@@ -31,7 +34,7 @@ ALLOWED = {
     "checkpoints": _BASE | _MIDDLE,
     "tasks": _BASE | _MIDDLE | {"checkpoints"},
     "features": _BASE | _MIDDLE | {"checkpoints"},
-    "ablation": {"errors", "atomic"},
+    "ablation": _FILES | {"atomic"},
     "runs": _BASE | _MIDDLE | {"checkpoints", "tasks"},
     "inference": _BASE | _MIDDLE | {"checkpoints", "tasks"},
 }
@@ -42,6 +45,8 @@ _DATA_PREP_SEES = {
     "official_bert.cli",
     "official_bert.config",
     "official_bert.errors",
+    "official_bert.json_file",
+    "official_bert.regular_file",
     "official_bert.text",
     "official_bert.data.records",
     "official_bert.data.manifest",

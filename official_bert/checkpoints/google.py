@@ -13,7 +13,6 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.extensions import refuse_extensions
-from official_bert.checkpoints.json_file import read_json
 from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
@@ -27,6 +26,7 @@ from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
+from official_bert.json_file import read_json
 
 CONFIG_NAME = "bert_config.json"
 PREFIX_NAME = "bert_model.ckpt"

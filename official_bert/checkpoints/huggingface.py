@@ -6,7 +6,6 @@ import pathlib
 from typing import Any
 
 from official_bert.checkpoints import name_maps
-from official_bert.checkpoints.json_file import read_json
 from official_bert.checkpoints.readers import read_safetensors
 from official_bert.checkpoints.source import (
     Source,
@@ -20,6 +19,7 @@ from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
+from official_bert.json_file import read_json
 
 CONFIG_NAME = "config.json"
 SAFETENSORS_NAME = "model.safetensors"

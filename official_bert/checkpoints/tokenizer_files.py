@@ -11,8 +11,8 @@ from typing import Any
 import tokenizers
 
 from official_bert.atomic import atomic_file
-from official_bert.checkpoints.json_file import read_json
 from official_bert.errors import InputError
+from official_bert.json_file import read_json
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer import BertTokenizer
 from official_bert.text.tokenizer_config import TokenizerConfig

@@ -10,6 +10,7 @@ from typing import Any
 
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.json_file import read_json
 from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 
 FILE_NAME = "tokenizer_config.json"
@@ -109,18 +110,12 @@ def to_json(vocab: Vocab, config: TokenizerConfig) -> dict[str, Any]:
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
+    if not path.exists():
         raise InputError(
-            f"{path}: cannot read it: {error.strerror}; vocab.txt alone does not say whether the "
+            f"{path}: cannot read it: no such file; vocab.txt alone does not say whether the "
             'text is lower-cased: write {"do_lower_case": true} or false into it'
-        ) from error
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON: {error}") from error
-    if not isinstance(fields, dict):
-        raise InputError(f"{path}: must hold a JSON object, not {fields!r}")
-    return fields
+        )
+    return read_json(path)
 
 
 def _typed(path: pathlib.Path, fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:

@@ -65,8 +65,8 @@ def test_added_tokens_of_hugging_face(tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ("{", "tokenizer_config.json: not JSON"),
-        ("[]", r"must hold a JSON object, not \[\]"),
+        ("{", "tokenizer_config.json is not a JSON file"),
+        ("[]", "must hold a JSON object, got list"),
         ({"do_lower_case": "yes"}, "do_lower_case must be bool, not 'yes'"),
         ({"model_max_length": 0}, "model_max_length must be a number from 1, not 0"),
         ({"unk_token": 7}, "unk_token must be a token, not 7"),
