@@ -15,20 +15,27 @@ class StoredTensor:
     Attributes:
         name: as it stands in the file.
         shape: as it stands in the file.
-        read: gives the array, float32 for any float type.
+        read: gives the array, float32 for any type.
+        dtype: as it stands in the file; NumPy's name, or "bfloat16".
     """
 
     name: str
     shape: tuple[int, ...]
     read: Callable[[], np.ndarray]
+    dtype: str = "float32"
+
+    @property
+    def is_float(self) -> bool:
+        """Whether these are floating-point numbers, as all weights are."""
+        return "float" in self.dtype
 
     def transposed(self) -> StoredTensor:
         """[A, B] -> [B, A]."""
-        return StoredTensor(self.name, self.shape[::-1], lambda: self.read().T)
+        return dataclasses.replace(self, shape=self.shape[::-1], read=lambda: self.read().T)
 
     def reshaped(self, *shape: int) -> StoredTensor:
         """The same numbers in the same order in another shape."""
-        return StoredTensor(self.name, shape, lambda: self.read().reshape(shape))
+        return dataclasses.replace(self, shape=shape, read=lambda: self.read().reshape(shape))
 
     def equals(self, other: StoredTensor) -> bool:
         """Whether both hold the same numbers."""
