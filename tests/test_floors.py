@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 _FILES = {"errors", "regular_file", "json_file"}
-_BASE = _FILES | {"atomic", "cli", "config", "experiment", "text", "layers"}
+_BASE = _FILES | {"atomic", "class_path", "cli", "config", "experiment", "text", "layers"}
 _MIDDLE = {"data", "models", "training", "evaluation", "decoding", "model_folder"}
 _UPPER = {"checkpoints", "tasks", "runs", "inference", "ablation", "features"}
 
@@ -21,6 +21,7 @@ ALLOWED = {
     "json_file": {"errors", "regular_file"},
     "atomic": {"errors"},
     "cli": {"errors"},
+    "class_path": {"errors"},
     "config": _FILES,
     "experiment": _FILES | {"atomic", "config"},
     "text": _FILES | {"atomic", "cli"},
