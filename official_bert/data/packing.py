@@ -44,42 +44,42 @@ def pack_batch(
         the three, the token features, `position_ids` and `pack_ids` [R, W]; `cls_positions` int32
         [R, N] and `record_weights` float32 [R, N], 0 where there is no record; the rest [R, N, …].
     """
-    return pack_and_seat(batch, token_features)[0]
+    return pack_with_indices(batch, token_features)[0]
 
 
-def pack_and_seat(
+def pack_with_indices(
     batch: Mapping[str, tf.Tensor],
     token_features: Sequence[str] = (),
     row_shape: tuple[int, int] | None = None,
 ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
-    """As `pack_batch`, for who wants the results of the records in their order.
+    """As `pack_batch`, and where each record is: results can be put back in their order.
 
     Args:
         batch, token_features: see `pack_batch`.
         row_shape: W' >= W and N, where the model wants rows of one shape.
 
     Returns:
-        what `pack_batch` gives; and the row and the slot in it of each record, int32 [B, 2]:
-        `tf.gather_nd` of something [R, N, …] with them is [B, …].
+        what `pack_batch` returns; and the indices of each record, its row and its slot in the row,
+        int32 [B, 2]: `tf.gather_nd` of something [R, N, …] with them is [B, …].
     """
     mask = batch["input_mask"]
     lengths = tf.reduce_sum(mask, axis=1)  # [B]
     if row_shape is None:
         longest = _largest(lengths)
         row_lengths = longest + longest * tf.range(_TRIED) // (2 * _TRIED)
-        rows, starts, slots, row_length = _places(lengths, row_lengths, tf.shape(lengths)[0])
+        rows, starts, slots, row_length = _first_fit(lengths, row_lengths, tf.shape(lengths)[0])
         num_slots = _largest(slots + 1)
     else:
         row_length, num_slots = row_shape
-        rows, starts, slots, _ = _places(lengths, tf.constant([row_length]), num_slots)
+        rows, starts, slots, _ = _first_fit(lengths, tf.constant([row_length]), num_slots)
     num_rows = _largest(rows + 1)
 
-    real = tf.where(mask > 0)  # [tokens, 2]: record, place in it
-    record, place = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
-    targets = tf.stack([tf.gather(rows, record), tf.gather(starts, record) + place], axis=1)
+    real = tf.where(mask > 0)  # [tokens, 2]: record, position in it
+    record, position = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
+    targets = tf.stack([tf.gather(rows, record), tf.gather(starts, record) + position], axis=1)
     token_shape = tf.stack([num_rows, row_length])
     of_tokens = {name: tf.gather_nd(batch[name], real) for name in (*_TOKENS, *token_features)}
-    of_tokens |= {"position_ids": place, "pack_ids": tf.gather(slots, record) + 1}
+    of_tokens |= {"position_ids": position, "pack_ids": tf.gather(slots, record) + 1}
     packed = {
         name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), [None, None])
         for name, values in of_tokens.items()
@@ -89,16 +89,16 @@ def pack_and_seat(
         "cls_positions": starts,
         "record_weights": tf.ones_like(starts, tf.float32),
     }
-    seats = tf.stack([rows, slots], axis=1)
+    indices = tf.stack([rows, slots], axis=1)
     for name, value in of_records.items():
         shape = tf.concat([[num_rows, num_slots], tf.shape(value)[1:]], axis=0)
         packed[name] = tf.ensure_shape(
-            tf.scatter_nd(seats, value, shape), [None, None, *value.shape[1:]]
+            tf.scatter_nd(indices, value, shape), [None, None, *value.shape[1:]]
         )
-    return packed, seats
+    return packed, indices
 
 
-def _places(
+def _first_fit(
     lengths: tf.Tensor, room: tf.Tensor, most: tf.Tensor | int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Row, first token and slot in the row of each record, int32 [B] each; length of the rows.
@@ -128,14 +128,14 @@ def _places(
 
     empty = tf.zeros([tried, count], tf.int32)
     arrays = [tf.TensorArray(tf.int32, size=count) for _ in range(3)]
-    _, used, _, *places = tf.while_loop(
+    _, used, _, *found = tf.while_loop(
         lambda index, *_: index < count, put, (tf.constant(0), empty, empty, *arrays)
     )
     row_lengths = _largest(used, axis=1)  # [T]
     tokens = row_lengths * tf.math.count_nonzero(used, axis=1, dtype=tf.int32)
     cost = tf.cast(tokens, tf.float32) * tf.cast(_ATTENTION_EQUALS + row_lengths, tf.float32)
     best = tf.argmin(cost)
-    rows, starts, slots = (place.stack()[:, best] for place in places)
+    rows, starts, slots = (array.stack()[:, best] for array in found)
     return rows, starts, slots, row_lengths[best]
 
 

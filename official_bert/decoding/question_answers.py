@@ -1,21 +1,26 @@
-"""The best answers of all windows of a question, as run_squad.py's write_predictions ranks them.
+"""The answers to the questions of a data set, from what was collected of their windows.
 
-W windows of a question, K candidates of a window.
+W windows of all questions, K candidates of a window.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+import tensorflow as tf
 from numpy.typing import NDArray
 
-from official_bert.decoding.span_search import SpanRule
+from official_bert.decoding.span_ranking import RankedAnswers, rank_answers
+from official_bert.decoding.span_search import SpanRule, WindowAnswers
 
-# What `QuestionAnsweringTask.collect` gives of one window: numbers, and arrays [K].
-Window = Mapping[str, NDArray]
+# What is collected of one window: the fields of `WindowAnswers`, [K] or scalars.
+Window = Mapping[str, NDArray[Any]]
+Example = Mapping[str, Any]
+
+# About as many windows are ranked at a time: a few megabytes.
+_WINDOWS_AT_ONCE = 1024
 
 
 class Candidate(NamedTuple):
@@ -24,10 +29,7 @@ class Candidate(NamedTuple):
     text: str
     start_logit: float
     end_logit: float
-
-    @property
-    def score(self) -> float:
-        return self.start_logit + self.end_logit
+    probability: float
 
 
 class Ranking(NamedTuple):
@@ -36,7 +38,7 @@ class Ranking(NamedTuple):
     Attributes:
         best: the best one with a text; None where the context has no token.
         candidates: the n best, no text twice; in SQuAD 2.0 no answer is one of them.
-        null_odds: how much better no answer is than the best one; it is no probability.
+        null_odds: how much better no answer is than the best one; it is not a probability.
     """
 
     best: Candidate | None
@@ -51,58 +53,74 @@ class Ranking(NamedTuple):
             return ""
         return self.best.text
 
-    def probabilities(self) -> list[float]:
-        """Of `candidates`: the softmax of their scores."""
-        most = max(candidate.score for candidate in self.candidates)
-        powers = [math.exp(candidate.score - most) for candidate in self.candidates]
-        return [power / sum(powers) for power in powers]
 
-
-def rank_answers(context: str, windows: Sequence[Window], rule: SpanRule) -> Ranking:
-    """Ranks what the windows of a question found.
+def rank_examples(
+    examples: Iterable[tuple[Example, Sequence[Window]]], rule: SpanRule
+) -> Iterator[tuple[Example, Ranking]]:
+    """Ranks what was found in the windows of each example of a data set.
 
     Args:
-        context: the text.
-        windows: in order; `span_starts` and `span_limits` int [K] are bytes of the context,
-            `start_logits` and `end_logits` float [K] (-inf: no span); `null_start_logit` and
-            `null_end_logit` float.
+        examples: each with its `context`, a str, and its windows in order, at least one.
         rule: see `SpanRule`.
+
+    Yields:
+        each example with its answers.
     """
-    content = context.encode()
-    null = min(
-        (
-            Candidate("", float(window["null_start_logit"]), float(window["null_end_logit"]))
-            for window in windows
-        ),
-        key=lambda candidate: candidate.score,
+    batch: list[tuple[Example, Sequence[Window]]] = []
+    windows = 0
+    for example in examples:
+        batch.append(example)
+        windows += len(example[1])
+        if windows >= _WINDOWS_AT_ONCE:
+            yield from _ranked(batch, rule)
+            batch, windows = [], 0
+    if batch:
+        yield from _ranked(batch, rule)
+
+
+def _ranked(
+    batch: Sequence[tuple[Example, Sequence[Window]]], rule: SpanRule
+) -> Iterator[tuple[Example, Ranking]]:
+    windows = [window for _, of_example in batch for window in of_example]
+    found = WindowAnswers(
+        *(np.stack([window[name] for window in windows]) for name in WindowAnswers._fields)
     )
-    found = _distinct(content, windows, rule.candidates)
-    best = found[0] if found else None
-    if not rule.version_2_with_negative:
-        candidates = found[: rule.n_best_size]
-    else:
-        # No answer takes a place among the n best, or comes in addition.
-        ahead = sum(candidate.score >= null.score for candidate in found[: rule.n_best_size])
-        candidates = [*found[:ahead], null, *found[ahead : rule.n_best_size - 1]]
+    ranked = rank_answers(
+        tf.constant([example["context"] for example, _ in batch], tf.string),
+        np.repeat(np.arange(len(batch)), [len(of_example) for _, of_example in batch]),
+        found,
+        rule,
+    )
+    arrays = RankedAnswers(*(tensor.numpy() for tensor in ranked))
+    for number, (example, _) in enumerate(batch):
+        yield example, _ranking(RankedAnswers(*(array[number] for array in arrays)), rule)
+
+
+def _ranking(answers: RankedAnswers, rule: SpanRule) -> Ranking:
+    """The answers to one question, from its row of each field."""
+    texts = [text.decode("utf-8", errors="replace") for text in answers.texts]
+    columns = (answers.start_logits, answers.end_logits, answers.probabilities)
+    found = [
+        Candidate(text, *values)
+        for text, *values in zip(texts, *(column.tolist() for column in columns), strict=True)
+    ]
+    count = int(np.count_nonzero(answers.is_listed))
+    candidates = found[:count]
+    null = Candidate(
+        "",
+        float(answers.null_start_logits),
+        float(answers.null_end_logits),
+        float(answers.null_probabilities),
+    )
+    has_answer = bool(np.isfinite(answers.start_logits[0]))
+    if rule.version_2_with_negative:
+        null_score = null.start_logit + null.end_logit
+        better = sum(each.start_logit + each.end_logit >= null_score for each in candidates)
+        candidates.insert(better, null)
+    elif not has_answer:
+        candidates = [Candidate("", 0.0, 0.0, 1.0)]
     return Ranking(
-        best=best,
-        candidates=candidates or [Candidate("", 0.0, 0.0)],
-        null_odds=null.score - (best.score if best else 0.0),
+        best=found[0] if has_answer else None,
+        candidates=candidates,
+        null_odds=float(answers.null_odds),
     )
-
-
-def _distinct(content: bytes, windows: Sequence[Window], count: int) -> list[Candidate]:
-    """The `count` best spans of all windows without those whose text a better one has."""
-    start_logits = np.concatenate([window["start_logits"] for window in windows])
-    end_logits = np.concatenate([window["end_logits"] for window in windows])
-    starts = np.concatenate([window["span_starts"] for window in windows])
-    limits = np.concatenate([window["span_limits"] for window in windows])
-    order = np.argsort(-(start_logits + end_logits), kind="stable")[:count]
-    candidates: dict[str, Candidate] = {}
-    for index in order:
-        if not np.isfinite(start_logits[index]):
-            break
-        text = content[starts[index] : limits[index]].decode("utf-8", errors="replace")
-        if text not in candidates:
-            candidates[text] = Candidate(text, float(start_logits[index]), float(end_logits[index]))
-    return list(candidates.values())

@@ -1,6 +1,9 @@
-"""The best spans of all windows of a text, none with a text that a better one has; in the graph.
+"""The best answers to each question over all of its windows, as run_squad.py ranks them.
 
-B texts, W windows of all of them, K candidates of a window, n kept.
+One ranking, in TensorFlow ops: serving has it in its graph, and evaluation calls it by way of
+`decoding.question_answers`.
+
+B questions, W windows of all of them, K candidates of a window, n = n_best_size.
 """
 
 from __future__ import annotations
@@ -10,122 +13,163 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from official_bert.decoding.span_search import SpanRule, WindowAnswers
 from official_bert.text.offsets import count_chars
 
 _NEVER = float("-inf")
 
 
-class ContextTokens(NamedTuple):
-    """Texts string [B] and where their tokens stand: int32 [B, (tokens)], in bytes."""
-
-    texts: tf.Tensor
-    starts: tf.RaggedTensor
-    limits: tf.RaggedTensor
-
-
-class RankedSpans(NamedTuple):
-    """The best spans of each text, best first, [B, n] each.
+class RankedAnswers(NamedTuple):
+    """The best answers to each question, best first, none with a text that a better one has.
 
     Attributes:
-        scores: float32; -inf where there are fewer.
-        begins, limits: int64, in bytes; 0 there.
-        texts: string; "" there.
+        texts: string [B, n]; "" where there are fewer.
+        starts, ends: int64 [B, n], bytes [start, end) of the context; 0 where there are fewer.
+        start_logits, end_logits: float32 [B, n]; -inf where there are fewer.
+        is_listed: bool [B, n], whether the answer is one of the n best. In SQuAD 2.0 "no answer"
+            takes the last rank where it is better; otherwise it is listed in addition.
+        probabilities: float64 [B, n], the softmax of the scores of all that is listed; else 0.
+        null_start_logits, null_end_logits: float32 [B], of "no answer": the least over the windows.
+        null_probabilities: float64 [B], of "no answer"; 0 where it is not listed. It is listed in
+            SQuAD 2.0 and where the context has no token.
+        null_odds: float64 [B], how much better "no answer" is than the best answer: a difference
+            of scores, not a probability.
     """
 
-    scores: tf.Tensor
-    begins: tf.Tensor
-    limits: tf.Tensor
     texts: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+    start_logits: tf.Tensor
+    end_logits: tf.Tensor
+    is_listed: tf.Tensor
+    probabilities: tf.Tensor
+    null_start_logits: tf.Tensor
+    null_end_logits: tf.Tensor
+    null_probabilities: tf.Tensor
+    null_odds: tf.Tensor
+
+    def is_null(self, rule: SpanRule, null_threshold: float) -> tf.Tensor:
+        """Whether the prediction is "no answer", bool [B]."""
+        has_none = self.start_logits[:, 0] == _NEVER
+        return has_none | ((self.null_odds > null_threshold) & rule.version_2_with_negative)
 
 
-def rank_spans(
-    contexts: ContextTokens,
-    rows: tf.Tensor,
-    spans: tuple[tf.Tensor, tf.Tensor, tf.Tensor],
-    count: int,
-) -> RankedSpans:
-    """Ranks the spans of each text and takes the best.
+def rank_answers(
+    contexts: tf.Tensor, questions: tf.Tensor, found: WindowAnswers, rule: SpanRule
+) -> RankedAnswers:
+    """Ranks what was found in the windows of each question.
 
     Args:
-        contexts: the texts.
-        rows: int64 [W], the text of each window, ascending.
-        spans: first and last token of the text, int64 [W, K], and scores float32 [W, K], -inf where
-            there is no span.
-        count: n, at most K.
+        contexts: string [B].
+        questions: int64 [W], the question of each window, ascending; each question has a window.
+        found: the candidates of the windows.
+        rule: which spans may be an answer.
     """
-    starts, ends, scores = spans
-    candidates = scores.shape[1]
-    places = _best_of_rows(scores, rows, tf.size(contexts.texts, tf.int64))  # [B, K]
+    size = tf.size(contexts, tf.int64)
+    scores = tf.convert_to_tensor(found.start_logits) + found.end_logits  # [W, K]
+    indices = _best_by_question(scores, questions, size)  # [B, K]
 
-    def taken(values: tf.Tensor, filler: Any) -> tf.Tensor:
-        # One more, so that there is something to take where there is no window.
-        flat = tf.pad(tf.reshape(values, [-1]), [[0, 1]], constant_values=filler)
-        return tf.where(places < 0, filler, tf.gather(flat, tf.maximum(places, 0)))  # [B, K]
+    def of_best(values: tf.Tensor, filler: Any) -> tf.Tensor:
+        # One more, so that there is something to gather where there is no window.
+        flat = tf.pad(tf.reshape(values, [-1]), [[0, 1]])
+        return tf.where(indices < 0, filler, tf.gather(flat, tf.maximum(indices, 0)))  # [B, K]
 
-    best = taken(scores, _NEVER)
+    best = of_best(scores, _NEVER)
     is_span = best > _NEVER
-
-    def in_bytes(offsets: tf.RaggedTensor, tokens: tf.Tensor) -> tf.Tensor:
-        chosen = tf.where(is_span, taken(tokens, tf.constant(0, tf.int64)), 0)
-        return tf.where(is_span, _offsets_of(offsets, chosen), 0)
-
-    begins, limits = in_bytes(contexts.starts, starts), in_bytes(contexts.limits, ends)
-    # One call a column: with [B, K] places the op would copy each text K times.
+    starts, ends = (
+        tf.cast(tf.where(is_span, of_best(offsets, 0), 0), tf.int64)
+        for offsets in (found.starts, found.ends)
+    )
+    # One call a column: with [B, K] offsets the op would copy each context K times.
     texts = tf.stack(
         [
-            tf.strings.substr(contexts.texts, begins[:, i], limits[:, i] - begins[:, i])
-            for i in range(candidates)
+            tf.strings.substr(contexts, starts[:, i], ends[:, i] - starts[:, i])
+            for i in range(scores.shape[1])
         ],
         axis=1,
     )
-    codes = tf.strings.to_hash_bucket_fast(texts, tf.int64.max)
-    same = codes[:, :, tf.newaxis] == codes[:, tf.newaxis]  # [B, K, K]
-    is_repeated = tf.reduce_any(same & np.tri(candidates, k=-1, dtype=bool), axis=2)
-    kept, places = tf.math.top_k(tf.where(is_repeated, _NEVER, best), count)  # [B, n]
-    is_kept = kept > _NEVER
+    distinct, columns = tf.math.top_k(
+        tf.where(_has_text_of_earlier(texts), _NEVER, best), rule.n_best_size
+    )  # [B, n]
+    is_kept = distinct > _NEVER
 
-    def chosen(values: tf.Tensor, filler: Any) -> tf.Tensor:
-        return tf.where(is_kept, tf.gather(values, places, batch_dims=1), filler)
+    def of_kept(values: tf.Tensor, filler: Any) -> tf.Tensor:
+        return tf.where(is_kept, tf.gather(values, columns, batch_dims=1), filler)
 
-    return RankedSpans(kept, chosen(begins, 0), chosen(limits, 0), chosen(texts, ""))
+    start_logits = of_kept(of_best(found.start_logits, _NEVER), _NEVER)
+    end_logits = of_kept(of_best(found.end_logits, _NEVER), _NEVER)
+    answer_scores = _score(start_logits, end_logits)  # [B, n]
+
+    null_scores = _score(found.null_start_logits, found.null_end_logits)  # [W]
+    least = _best_by_question(-null_scores[:, tf.newaxis], questions, size)[:, 0]  # [B]
+    null_scores = tf.gather(null_scores, least)  # [B]
+    has_answer = is_kept[:, 0]
+    if rule.version_2_with_negative:
+        is_last = tf.range(rule.n_best_size) == rule.n_best_size - 1
+        is_listed = is_kept & ~(is_last & (answer_scores < null_scores[:, tf.newaxis]))
+        listed_null = null_scores
+    else:
+        is_listed = is_kept
+        listed_null = tf.where(has_answer, tf.constant(_NEVER, tf.float64), 0.0)
+    listed = tf.where(is_listed, answer_scores, _NEVER)
+    probabilities = tf.nn.softmax(tf.concat([listed, listed_null[:, tf.newaxis]], axis=1))
+    return RankedAnswers(
+        texts=of_kept(texts, ""),
+        starts=of_kept(starts, 0),
+        ends=of_kept(ends, 0),
+        start_logits=start_logits,
+        end_logits=end_logits,
+        is_listed=is_listed,
+        probabilities=probabilities[:, :-1],
+        null_start_logits=tf.gather(found.null_start_logits, least),
+        null_end_logits=tf.gather(found.null_end_logits, least),
+        null_probabilities=probabilities[:, -1],
+        null_odds=null_scores - tf.where(has_answer, answer_scores[:, 0], 0.0),
+    )
 
 
-def _best_of_rows(scores: tf.Tensor, rows: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
-    """Where in the flat scores [W * K] the K best of each row are, best first; int64 [B, K].
+def character_offsets(
+    texts: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Bytes [start, end) of texts string [B] as characters: int64 [B, n] -> int32 [B, n] each.
 
-    -1 where a row has fewer. Nothing is padded to the row with most windows: beside a long text
-    may be many short ones.
+    character_offsets(["né à"], [[0, 4]], [[3, 6]])  # [[0, 3]], [[2, 4]]
+    """
+    shape = tf.shape(starts, tf.int64)
+    rows = tf.repeat(tf.range(shape[0]), shape[1])
+    starts, ends = tf.reshape(starts, [-1]), tf.reshape(ends, [-1])
+    first = count_chars(texts, rows, tf.zeros_like(starts), starts)
+    behind = first + count_chars(texts, rows, starts, ends)
+    return tf.reshape(first, shape), tf.reshape(behind, shape)
+
+
+def _score(start_logits: tf.Tensor, end_logits: tf.Tensor) -> tf.Tensor:
+    """The score of spans; float64, so that the sum of two float32 is exact."""
+    return tf.cast(start_logits, tf.float64) + tf.cast(end_logits, tf.float64)
+
+
+def _best_by_question(scores: tf.Tensor, questions: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
+    """Indices into the flat scores [W * K] of each question's K best, best first; int64 [B, K].
+
+    -1 where a question has fewer. Nothing is padded to the question with most windows: beside a
+    long context may be many short ones.
     """
     candidates = scores.shape[1]
     flat = tf.reshape(scores, [-1])
     by_score = tf.argsort(flat, direction="DESCENDING", stable=True)
-    row_of = tf.gather(tf.repeat(rows, candidates), by_score)
-    by_row = tf.argsort(row_of, stable=True)
-    in_rows = tf.RaggedTensor.from_value_rowids(
-        tf.cast(tf.gather(by_score, by_row), tf.int64),
-        tf.gather(row_of, by_row),
+    question_of = tf.gather(tf.repeat(questions, candidates), by_score)
+    by_question = tf.argsort(question_of, stable=True)
+    ragged = tf.RaggedTensor.from_value_rowids(
+        tf.cast(tf.gather(by_score, by_question), tf.int64),
+        tf.gather(question_of, by_question),
         size,
         validate=False,
     )
-    return in_rows[:, :candidates].to_tensor(-1, shape=[None, candidates])
+    return ragged[:, :candidates].to_tensor(-1, shape=[None, candidates])
 
 
-def char_places(
-    texts: tf.Tensor, begins: tf.Tensor, limits: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Bytes [begin, limit) of texts [B] as characters: int64 [B, n] -> int32 [B, n] each."""
-    shape = tf.shape(begins, tf.int64)
-    rows = tf.repeat(tf.range(shape[0]), shape[1])
-    begins, limits = tf.reshape(begins, [-1]), tf.reshape(limits, [-1])
-    starts = count_chars(texts, rows, tf.zeros_like(begins), begins)
-    ends = starts + count_chars(texts, rows, begins, limits)
-    return tf.reshape(starts, shape), tf.reshape(ends, shape)
-
-
-def _offsets_of(offsets: tf.RaggedTensor, tokens: tf.Tensor) -> tf.Tensor:
-    """offsets[b, tokens[b, k]] as int64 [B, K]; anything where a text has no such token."""
-    # One more, so that there is something to take where no text has a token.
-    flat = tf.concat([offsets.values, [0]], axis=0)
-    first = tf.cast(offsets.row_starts(), tf.int64)[:, tf.newaxis]
-    places = tf.minimum(first + tokens, tf.size(flat, tf.int64) - 1)
-    return tf.cast(tf.gather(flat, places), tf.int64)
+def _has_text_of_earlier(texts: tf.Tensor) -> tf.Tensor:
+    """Whether a text is that of a column before it; string [B, K] -> bool [B, K]."""
+    codes = tf.strings.to_hash_bucket_fast(texts, tf.int64.max)
+    same = codes[:, :, tf.newaxis] == codes[:, tf.newaxis]  # [B, K, K]
+    return tf.reduce_any(same & np.tri(texts.shape[1], k=-1, dtype=bool), axis=2)

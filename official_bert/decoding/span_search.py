@@ -1,4 +1,4 @@
-"""The best answers in windows, in TensorFlow ops: for evaluation, prediction and export alike.
+"""The best answer spans of each window, in TensorFlow ops: for evaluation and serving alike.
 
 W windows, S sequence, K candidates of a window.
 """
@@ -22,7 +22,7 @@ class SpanRule:
 
     Attributes:
         max_answer_length: most tokens of an answer.
-        n_best_size: how many answers of a question are told apart.
+        n_best_size: the most answers that are listed for a question.
         version_2_with_negative: whether a question may have no answer.
     """
 
@@ -42,11 +42,11 @@ class SpanRule:
         return 2 * self.n_best_size
 
 
-class Spans(NamedTuple):
+class TokenSpans(NamedTuple):
     """The best spans of each window, best first; [W, K] each.
 
     Attributes:
-        starts, ends: int32, first and last token in the window; -1 where there are fewer than K.
+        starts, ends: int32, tokens [start, end) of the window; -1 where there are fewer than K.
         start_logits, end_logits: float32; -inf where there are fewer than K.
     """
 
@@ -56,19 +56,71 @@ class Spans(NamedTuple):
     end_logits: tf.Tensor
 
 
+class ContextTokens(NamedTuple):
+    """Where the tokens of windows are in their contexts; [W, S] each.
+
+    Attributes:
+        starts, ends: int, bytes [start, end) of the context; -1 outside of the context.
+        is_max_context: bool, see `text.windows.Windows`.
+    """
+
+    starts: tf.Tensor
+    ends: tf.Tensor
+    is_max_context: tf.Tensor
+
+
+class WindowAnswers(NamedTuple):
+    """The candidate answers of each window, best first, and its scores of no answer.
+
+    Attributes:
+        starts, ends: int [W, K], bytes [start, end) of the context; anything where there are fewer.
+        start_logits, end_logits: float32 [W, K]; -inf where there are fewer.
+        null_start_logits, null_end_logits: float32 [W], those of [CLS].
+    """
+
+    starts: tf.Tensor
+    ends: tf.Tensor
+    start_logits: tf.Tensor
+    end_logits: tf.Tensor
+    null_start_logits: tf.Tensor
+    null_end_logits: tf.Tensor
+
+
+def window_answers(
+    logits: Mapping[str, tf.Tensor], tokens: ContextTokens, rule: SpanRule
+) -> WindowAnswers:
+    """The candidate answers of windows as bytes of their contexts.
+
+    Args:
+        logits: `start_logits` and `end_logits`, float32 [W, S].
+        tokens: where the tokens are.
+        rule: which spans may be an answer.
+    """
+    spans = best_spans(logits, tokens.starts >= 0, tokens.is_max_context, rule)
+    first, last = tf.maximum(spans.starts, 0), tf.maximum(spans.ends - 1, 0)
+    return WindowAnswers(
+        starts=tf.gather(tokens.starts, first, batch_dims=1),
+        ends=tf.gather(tokens.ends, last, batch_dims=1),
+        start_logits=spans.start_logits,
+        end_logits=spans.end_logits,
+        null_start_logits=logits["start_logits"][:, 0],
+        null_end_logits=logits["end_logits"][:, 0],
+    )
+
+
 def best_spans(
     logits: Mapping[str, tf.Tensor],
     in_context: tf.Tensor,
     is_max_context: tf.Tensor,
     rule: SpanRule,
-) -> Spans:
-    """The spans with the highest sum of start and end logit, all looked at.
+) -> TokenSpans:
+    """The spans with the highest sum of start and end logit, found by looking at all of them.
 
     A span lies in the context, starts where the token has most context in this window (so that no
     span is found in two windows) and has at most `max_answer_length` tokens.
 
     Args:
-        logits: `start_logits` and `end_logits`, float32 [W, S].
+        logits: `start_logits` of first tokens and `end_logits` of last tokens, float32 [W, S].
         in_context: bool [W, S], tokens of the context.
         is_max_context: bool [W, S], see `text.windows.Windows`.
         rule: which spans may be an answer.
@@ -76,19 +128,19 @@ def best_spans(
     start = tf.where(in_context & is_max_context, logits["start_logits"], _NEVER)  # [W, S]
     end = tf.where(in_context, logits["end_logits"], _NEVER)  # [W, S]
     length, width = rule.max_answer_length, tf.shape(start)[1]
-    behind = tf.pad(end, [[0, 0], [0, length - 1]], constant_values=_NEVER)
-    ends = tf.stack([behind[:, i : i + width] for i in range(length)], axis=2)  # [W, S, L]
-    sums = start[:, :, tf.newaxis] + ends
+    padded = tf.pad(end, [[0, 0], [0, length - 1]], constant_values=_NEVER)
+    last = tf.stack([padded[:, i : i + width] for i in range(length)], axis=2)  # [W, S, L]
+    sums = start[:, :, tf.newaxis] + last
     flat = tf.reshape(sums, [tf.shape(start)[0], width * length])
     # So that there are K of them in the shortest windows too.
     flat = tf.pad(flat, [[0, 0], [0, rule.candidates]], constant_values=_NEVER)
     best = tf.math.top_k(flat, rule.candidates)  # [W, K]
     is_span = best.values > _NEVER
-    first = tf.where(is_span, best.indices // length, 0)
-    last = tf.where(is_span, first + best.indices % length, 0)
-    return Spans(
-        starts=tf.where(is_span, first, -1),
-        ends=tf.where(is_span, last, -1),
-        start_logits=tf.where(is_span, tf.gather(start, first, batch_dims=1), _NEVER),
-        end_logits=tf.where(is_span, tf.gather(end, last, batch_dims=1), _NEVER),
+    first_tokens = tf.where(is_span, best.indices // length, 0)
+    last_tokens = tf.where(is_span, first_tokens + best.indices % length, 0)
+    return TokenSpans(
+        starts=tf.where(is_span, first_tokens, -1),
+        ends=tf.where(is_span, last_tokens + 1, -1),
+        start_logits=tf.where(is_span, tf.gather(start, first_tokens, batch_dims=1), _NEVER),
+        end_logits=tf.where(is_span, tf.gather(end, last_tokens, batch_dims=1), _NEVER),
     )

@@ -10,23 +10,6 @@ from collections.abc import Sequence
 Sequences = Sequence[Sequence[str]]
 
 
-def repaired(tags: Sequence[str]) -> list[str]:
-    """The tags without what is no IOB2: what a tagger says need not follow it.
-
-    An I- that goes on with no entity of its type is O, as are those behind it, which is how
-    seqeval's strict mode reads it:
-    repaired(["B-PER", "I-PER", "I-LOC", "I-LOC", "O"])  # ["B-PER", "I-PER", "O", "O", "O"]
-
-    Args:
-        tags: of one sentence, or of one window: an entity never goes on from another one.
-    """
-    result: list[str] = []
-    for tag in tags:
-        goes_on = bool(result) and result[-1][2:] == tag[2:]
-        result.append(tag if tag[:2] != "I-" or goes_on else "O")
-    return result
-
-
 def entity_scores(gold: Sequences, predicted: Sequences) -> dict[str, float]:
     """Precision, recall and F1 of entities, over all (micro) and for each type.
 

@@ -137,13 +137,13 @@ class FeatureExtractor:
         for first in range(0, len(jobs), self._batch_size):
             batch = jobs[first : first + self._batch_size]
             outputs = self._run([self._window(encoded[row], *windows[row][n]) for row, n in batch])
-            for place, (row, number) in enumerate(batch):
-                taken, columns = _places(best[row], number, windows[row])
+            for index, (row, number) in enumerate(batch):
+                taken, columns = _taken(best[row], number, windows[row])
                 for name, states in outputs.items():
                     if name not in collected[row]:
                         shape = (len(encoded[row].ids) + 2, states.shape[-1])
                         collected[row][name] = np.empty(shape, np.float32)
-                    collected[row][name][taken] = states[place, columns]
+                    collected[row][name][taken] = states[index, columns]
         return [
             self._features(text, vectors) for text, vectors in zip(encoded, collected, strict=True)
         ]
@@ -154,13 +154,13 @@ class FeatureExtractor:
         splits = ids.row_splits.numpy()
         all_ids, all_starts = ids.values.numpy().astype(np.int64), starts.values.numpy()
         encoded = []
-        place = 0
+        index = 0
         for text in texts:
             columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
             words: list[str] = []
             for number, part in enumerate(text):
-                first, last = splits[place], splits[place + 1]
-                place += 1
+                first, last = splits[index], splits[index + 1]
+                index += 1
                 if number:
                     columns.append(
                         (np.array([self._vocab.sep_id]), np.array([number - 1]), np.array([-1]))
@@ -175,10 +175,10 @@ class FeatureExtractor:
             encoded.append(_Encoded(ids_, types_, words, word_ids_))
         return encoded
 
-    def _window(self, text: _Encoded, start: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    def _window(self, text: _Encoded, start: int, end: int) -> tuple[np.ndarray, np.ndarray]:
         """Ids and type ids of [CLS] window [SEP]."""
-        types = text.type_ids[start:limit]
-        ids = np.concatenate([[self._vocab.cls_id], text.ids[start:limit], [self._vocab.sep_id]])
+        types = text.type_ids[start:end]
+        ids = np.concatenate([[self._vocab.cls_id], text.ids[start:end], [self._vocab.sep_id]])
         return ids, np.concatenate([[0], types, types[-1:] if len(types) else [0]])
 
     def _run(self, rows: list[tuple[np.ndarray, np.ndarray]]) -> Vectors:
@@ -205,17 +205,17 @@ class FeatureExtractor:
         )
 
 
-def _places(
+def _taken(
     best: np.ndarray, number: int, windows: list[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the T tokens are taken from a window, and where they stand in its row."""
-    start, limit = windows[number]
+    """Which of the T tokens are taken from a window, and their positions in its row."""
+    start, end = windows[number]
     chosen = np.flatnonzero(best == number)
     taken, columns = chosen + 1, chosen - start + 1
     if number == 0:
         taken, columns = np.append(taken, 0), np.append(columns, 0)
     if number == len(windows) - 1:
-        taken, columns = np.append(taken, len(best) + 1), np.append(columns, limit - start + 1)
+        taken, columns = np.append(taken, len(best) + 1), np.append(columns, end - start + 1)
     return taken, columns
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def overlapping_windows(count: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """Start and limit of each window over `count` tokens, at least one.
+    """Start and end of each window over `count` tokens, at least one.
 
     overlapping_windows(7, room=4, stride=2)  # [(0, 4), (2, 6), (4, 7)]
 
@@ -27,10 +27,10 @@ def best_windows(count: int, windows: list[tuple[int, int]]) -> np.ndarray:
     """
     best = np.zeros(count, np.int64)
     context = np.full(count, -1)
-    for number, (start, limit) in enumerate(windows):
-        places = np.arange(limit - start)
-        shorter = np.minimum(places, places[::-1])
-        better = shorter > context[start:limit]
-        best[start:limit][better] = number
-        context[start:limit][better] = shorter[better]
+    for number, (start, end) in enumerate(windows):
+        positions = np.arange(end - start)
+        shorter = np.minimum(positions, positions[::-1])
+        better = shorter > context[start:end]
+        best[start:end][better] = number
+        context[start:end][better] = shorter[better]
     return best

@@ -148,8 +148,8 @@ class AnswerModule(abc.ABC):
 
     @property
     def packs(self) -> bool:
-        """Whether `logits` takes rows of several texts as well (`data.packing`), and then gives one
-        result for each place in a row."""
+        """Whether `logits` also takes packed rows, of several texts (`data.packing`), and then
+        gives one result for each slot of a row."""
         return False
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from official_bert.checkpoints.load import Pretrained
+from official_bert.decoding.blocks import in_blocks
 from official_bert.errors import InputError
 from official_bert.inference.base import (
     AnswerModule,
@@ -77,7 +78,13 @@ class FillMask(AnswerModule):
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         positions, states = self._mask_states(self.encode(texts)[0])
-        probabilities, ids = self._best(states.values)  # [masks, K]
+        best = [None, self._options.candidates]
+        probabilities, ids = in_blocks(
+            lambda block: self._best_of(self._mask_logits(block)),
+            states.values,
+            _MASKS_AT_ONCE,
+            (tf.TensorSpec(best, tf.float32), tf.TensorSpec(best, tf.int32)),
+        )  # [masks, K]
         return self._by_row(positions, probabilities, ids)
 
     def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
@@ -137,12 +144,12 @@ class FillMask(AnswerModule):
             tf.equal(inputs["input_word_ids"], self._vocab.mask_id),
             tf.not_equal(inputs["input_mask"], 0),
         )
-        places = tf.where(is_mask)  # [masks, 2], row by row
+        indices = tf.where(is_mask)  # [masks, 2], row by row
         outputs = self._encoder(dict(inputs), training=False)
-        states = tf.gather_nd(outputs["sequence_output"], places)  # [masks, H]
+        states = tf.gather_nd(outputs["sequence_output"], indices)  # [masks, H]
         counts = tf.math.count_nonzero(is_mask, axis=1)  # [B]
         positions = tf.RaggedTensor.from_row_lengths(
-            tf.cast(places[:, 1], tf.int32), counts, validate=False
+            tf.cast(indices[:, 1], tf.int32), counts, validate=False
         )
         return positions, positions.with_values(states)
 
@@ -156,35 +163,3 @@ class FillMask(AnswerModule):
         best = tf.math.top_k(logits, k=self._options.candidates)
         total = tf.reduce_logsumexp(logits, axis=-1, keepdims=True)
         return tf.exp(best.values - total), best.indices
-
-    def _best(self, states: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """[masks, H] -> probabilities and ids [masks, K], in blocks of bounded size."""
-        count = tf.shape(states)[0]
-        # At least one: an empty TensorArray has nothing to concatenate.
-        blocks = tf.maximum(1, (count + _MASKS_AT_ONCE - 1) // _MASKS_AT_ONCE)
-        candidates = self._options.candidates
-
-        def block(
-            number: tf.Tensor, probabilities: tf.TensorArray, ids: tf.TensorArray
-        ) -> tuple[tf.Tensor, tf.TensorArray, tf.TensorArray]:
-            start = number * _MASKS_AT_ONCE
-            logits = self._mask_logits(states[start : start + _MASKS_AT_ONCE])
-            best_probabilities, best_ids = self._best_of(logits)
-            return (
-                number + 1,
-                probabilities.write(number, best_probabilities),
-                ids.write(number, best_ids),
-            )
-
-        def collected(dtype: tf.DType) -> tf.TensorArray:
-            return tf.TensorArray(
-                dtype, size=blocks, infer_shape=False, element_shape=[None, candidates]
-            )
-
-        _, probabilities, ids = tf.while_loop(
-            lambda number, *_: number < blocks,
-            block,
-            (0, collected(tf.float32), collected(tf.int32)),
-            parallel_iterations=1,
-        )
-        return probabilities.concat(), ids.concat()

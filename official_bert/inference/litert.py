@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from official_bert.data.packing import pack_and_seat
+from official_bert.data.packing import pack_with_indices
 from official_bert.errors import InputError
 from official_bert.inference import answer_class
 from official_bert.inference.base import AnswerModule, AnswerOptions
@@ -75,8 +75,8 @@ class LiteModel:
             for name in names
         }
         details = {length: runner.get_input_details() for length, runner in self._runners.items()}
-        # Length -> places for texts in a packed row.
-        self._places = {
+        # Length -> slots for texts in a packed row.
+        self._slots = {
             length: int(inputs["cls_positions"]["shape_signature"][1])
             for length, inputs in details.items()
             if "cls_positions" in inputs
@@ -104,7 +104,7 @@ class LiteModel:
             return {name: values[:0] for name, values in self(one).items()}
         sizes = inputs["input_mask"].sum(axis=1)
         wanted = np.searchsorted(self.lengths, sizes)
-        if self._places:
+        if self._slots:
             shared = sizes <= _SHARED_LENGTH
             wanted[shared] = np.max(wanted[shared], initial=0)
         results: dict[str, np.ndarray] = {}
@@ -128,36 +128,36 @@ class LiteModel:
             name: _resized(values[rows], length, self._pad_values.get(name, 0))
             for name, values in inputs.items()
         }
-        if not self._places:
+        if not self._slots:
             return self._runners[length](**cut)
-        packed, seats = _packed(cut, self._places[length])
+        packed, indices = _packed(cut, self._slots[length])
         outputs = self._runners[length](**packed)
-        return {name: values[seats[:, 0], seats[:, 1]] for name, values in outputs.items()}
+        return {name: values[indices[:, 0], indices[:, 1]] for name, values in outputs.items()}
 
 
 def _packed(
-    texts: Mapping[str, np.ndarray], places: int
+    texts: Mapping[str, np.ndarray], slots: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Texts [B, S] -> rows of several, each with so many places; row and place of each, [B, 2]."""
+    """Texts [B, S] -> rows of several, `slots` at most; row and slot of each text, [B, 2]."""
     count, length = texts["input_mask"].shape
     if count == 1:  # The graph below would take a third as long as the model.
         alone = {
             "position_ids": np.arange(length, dtype=np.int32)[np.newaxis],
             "pack_ids": texts["input_mask"],
-            "cls_positions": np.zeros([1, places], np.int32),
+            "cls_positions": np.zeros([1, slots], np.int32),
         }
         return {**texts, **alone}, np.array([[0, 0]])
-    tensors, seats = _packer(length, places)(dict(texts))
+    tensors, indices = _packer(length, slots)(dict(texts))
     del tensors["record_weights"]
-    return {name: tensor.numpy() for name, tensor in tensors.items()}, seats.numpy()
+    return {name: tensor.numpy() for name, tensor in tensors.items()}, indices.numpy()
 
 
 @functools.cache
-def _packer(length: int, places: int) -> Any:
-    """The graph of `pack_and_seat` for rows of `length` tokens and so many places for texts."""
+def _packer(length: int, slots: int) -> Any:
+    """The graph of `pack_with_indices` for rows of `length` tokens and `slots` texts."""
     specs = {name: tf.TensorSpec([None, length], tf.int32) for name in ENCODER_INPUTS}
     function = tf.function(
-        lambda batch: pack_and_seat(batch, row_shape=(length, places)), autograph=False
+        lambda batch: pack_with_indices(batch, row_shape=(length, slots)), autograph=False
     )
     return function.get_concrete_function(specs)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from official_bert.data.packing import pack_and_seat
+from official_bert.data.packing import pack_with_indices
 from official_bert.evaluation.glue import MULTI_LABEL, REGRESSION
 from official_bert.inference.base import (
     AnswerModule,
@@ -60,9 +60,9 @@ class SentencePrediction(AnswerModule):
 
     def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """As `logits`; without the padding of a batch of texts of many lengths."""
-        packed, seats = pack_and_seat(inputs)
+        packed, indices = pack_with_indices(inputs)
         del packed["record_weights"]
-        return {"logits": tf.gather_nd(self._model(packed, training=False), seats)}
+        return {"logits": tf.gather_nd(self._model(packed, training=False), indices)}
 
     def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
         values = tf.cast(logits["logits"], tf.float32)

@@ -51,12 +51,12 @@ def gelu_tanh(x: tf.Tensor) -> tf.Tensor:
 
 
 def _fused_gelu(x: tf.Tensor) -> tf.Tensor:
-    """`gelu` without a gradient of its own; `tf.nn.gelu` has erfc in it, which nothing melts."""
+    """`gelu` without its custom gradient; nothing fuses `tf.nn.gelu`, which computes erfc."""
     return (0.5 * x) * (1.0 + tf.math.erf(x * _SQRT_HALF))
 
 
-# What is computed in training, and otherwise: rows of operations that oneDNN melts into the matrix
-# product before them, and that LiteRT has one kernel for.
+# What is computed in training, and otherwise: sequences of operations that oneDNN fuses into the
+# matrix product before them, and that LiteRT has one kernel for.
 _BY_NAME: dict[str, tuple[_Function, _Function]] = {
     "gelu": (gelu, _fused_gelu),
     "gelu_tanh": (gelu_tanh, functools.partial(tf.nn.gelu, approximate=True)),

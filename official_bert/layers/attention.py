@@ -40,8 +40,8 @@ def attention_bias(
         same = tf.equal(pack_ids[:, :, None], pack_ids[:, None, :])  # [B, S, S]
         allowed = tf.logical_and(allowed, same[:, None, :, :])
     if causal:
-        places = tf.range(tf.shape(input_mask)[1])
-        allowed = tf.logical_and(allowed, places[:, None] >= places[None, :])
+        positions = tf.range(tf.shape(input_mask)[1])
+        allowed = tf.logical_and(allowed, positions[:, None] >= positions[None, :])
     return _MASKED * tf.cast(tf.logical_not(allowed), tf.float32)
 
 

@@ -68,7 +68,7 @@ class Dense(tf_keras.layers.Layer):
         rows = tf.reshape(inputs, [-1, inputs.shape[-1]])  # [tokens, I]
         rows = tf.nn.bias_add(tf.matmul(rows, self.kernel), self.bias)
         if self._activation is not None:
-            # Before the reshape: oneDNN melts an activation into the product right before it.
+            # Before the reshape: oneDNN fuses an activation into the product right before it.
             rows = activation_by_name(self._activation, training)(rows)
         return with_leading_shape(rows, inputs)
 

@@ -1,4 +1,4 @@
-"""What stands on the encoder in pretraining: the masked-LM head.
+"""The masked-LM head, which predicts masked tokens in pretraining.
 
 B batch, P predictions, H hidden, E embedding width, V vocabulary.
 """
@@ -14,7 +14,7 @@ from official_bert.layers.dense import Dense, build_child
 from official_bert.layers.normalization import LayerNorm
 
 
-class MaskedLanguageModel(tf_keras.layers.Layer):
+class MaskedLMHead(tf_keras.layers.Layer):
     """Dense, activation, layer norm, product with the word embeddings, bias (section 3.1, task 1).
 
     Args:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.layers.dense import Dense
-from official_bert.layers.heads import MaskedLanguageModel
+from official_bert.layers.heads import MaskedLMHead
 from official_bert.models.encoder import BertEncoder
 from official_bert.models.encoder_model import EncoderModel
 
@@ -50,7 +50,7 @@ class BertPretrainer(EncoderModel):
         )
         if self._use_next_sentence:
             self._require_pooler()
-        self.masked_lm = MaskedLanguageModel(
+        self.masked_lm = MaskedLMHead(
             vocab_size=config.vocab_size,
             embedding_size=config.embedding_width,
             activation=config.hidden_act,

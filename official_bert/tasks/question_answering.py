@@ -20,8 +20,8 @@ from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.null_threshold import mean_null_threshold
-from official_bert.decoding.question_answers import Ranking, Window, rank_answers
-from official_bert.decoding.span_search import SpanRule, best_spans
+from official_bert.decoding.question_answers import Ranking, Window, rank_examples
+from official_bert.decoding.span_search import ContextTokens, SpanRule, window_answers
 from official_bert.errors import InputError
 from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig
@@ -108,7 +108,7 @@ class QuestionAnsweringTask(FineTuningTask):
         return {"loss": 0.5 * tf.reduce_sum(tf.add_n(losses))}
 
     def collect(self, outputs: SpanLogits, batch: Tensors) -> dict[str, tf.Tensor]:
-        """What `question_answers.rank_answers` needs of each window.
+        """What `question_answers.rank_examples` needs of each window.
 
         Raises:
             InputError: these are another program's records, for training alone.
@@ -120,19 +120,15 @@ class QuestionAnsweringTask(FineTuningTask):
             )
         token_starts = batch["token_starts"]  # [B, S]; -1 outside the context, 0 in padding
         in_context = (batch["paragraph_mask"] != 0) & (token_starts >= 0)
-        spans = best_spans(
-            outputs._asdict(), in_context, batch["max_context_mask"] != 0, self._rule
+        tokens = ContextTokens(
+            starts=tf.where(in_context, token_starts, -1),
+            ends=batch["token_limits"],
+            is_max_context=batch["max_context_mask"] != 0,
         )
-        first, last = tf.maximum(spans.starts, 0), tf.maximum(spans.ends, 0)
         return {
             "unique_id": batch["unique_ids"][:, 0],
             "example_index": batch["example_index"][:, 0],
-            "span_starts": tf.gather(token_starts, first, batch_dims=1),
-            "span_limits": tf.gather(batch["token_limits"], last, batch_dims=1),
-            "start_logits": spans.start_logits,
-            "end_logits": spans.end_logits,
-            "null_start_logit": outputs.start_logits[:, 0],
-            "null_end_logit": outputs.end_logits[:, 0],
+            **window_answers(outputs._asdict(), tokens, self._rule)._asdict(),
         }
 
     def results(
@@ -191,14 +187,15 @@ class QuestionAnsweringTask(FineTuningTask):
 
     def _rankings(
         self, collected: Collected, examples: Examples
-    ) -> Iterator[tuple[dict[str, Any], Ranking]]:
+    ) -> Iterator[tuple[Mapping[str, Any], Ranking]]:
         """Each question that has windows, in order of the file."""
         windows: dict[int, list[Window]] = defaultdict(list)
         for window in sorted(collected, key=lambda window: int(window["unique_id"])):
             windows[int(window["example_index"])].append(window)
-        for index, row in enumerate(examples()):
-            if index in windows:
-                yield row, rank_answers(row["context"], windows[index], self._rule)
+        with_windows = (
+            (row, windows[index]) for index, row in enumerate(examples()) if index in windows
+        )
+        yield from rank_examples(with_windows, self._rule)
 
     def _predictions(
         self, rankings: Mapping[str, Ranking], null_threshold: float
@@ -237,9 +234,9 @@ def _nbest(ranking: Ranking) -> list[dict[str, Any]]:
     return [
         {
             "text": candidate.text,
-            "probability": probability,
+            "probability": candidate.probability,
             "start_logit": candidate.start_logit,
             "end_logit": candidate.end_logit,
         }
-        for candidate, probability in zip(ranking.candidates, ranking.probabilities(), strict=True)
+        for candidate in ranking.candidates
     ]

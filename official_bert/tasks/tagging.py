@@ -17,7 +17,8 @@ from official_bert.atomic import atomic_file
 from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
-from official_bert.evaluation.tagging import entity_scores, repaired
+from official_bert.decoding.entity_tags import EntityTagger
+from official_bert.evaluation.tagging import entity_scores
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.token_classifier import BertTokenClassifier
 from official_bert.tasks.examples import Examples
@@ -99,18 +100,27 @@ class TaggingTask(FineTuningTask):
 
     def _predicted_tags(self, collected: Collected) -> dict[int, list[str]]:
         """Sentence id -> the tag of each word; windows are joined in their order."""
-        windows: dict[tuple[int, int], list[str]] = {}
+        windows: dict[tuple[int, int], np.ndarray] = {}
         for record in collected:
             words = np.where(record["input_mask"] != 0, record["word_ids"], -1)
             before = np.concatenate([[-1], words[:-1]])
             first_pieces = (words >= 0) & (words != before)
-            tags = [self._labels[label] for label in record["label"][first_pieces]]
-            windows[int(record["sentence_id"].item()), int(record["sub_sentence_id"].item())] = (
-                repaired(tags)
-            )
+            key = int(record["sentence_id"].item()), int(record["sub_sentence_id"].item())
+            windows[key] = record["label"][first_pieces]
+        in_order = sorted(windows)
+        label_ids = np.concatenate([np.zeros(0, np.int32), *(windows[key] for key in in_order)])
+        starts_window = np.concatenate(
+            [np.zeros(0, bool), *(np.arange(len(windows[key])) == 0 for key in in_order)]
+        )
+        tagger = EntityTagger(self._labels, strict=True)
+        tags = tagger(label_ids, starts_window).labels.numpy()
         sentences: dict[int, list[str]] = {}
-        for sentence_id, number in sorted(windows):
-            sentences.setdefault(sentence_id, []).extend(windows[sentence_id, number])
+        start = 0
+        for sentence_id, number in in_order:
+            end = start + len(windows[sentence_id, number])
+            window_tags = [tag.decode() for tag in tags[start:end]]
+            sentences.setdefault(sentence_id, []).extend(window_tags)
+            start = end
         return sentences
 
 

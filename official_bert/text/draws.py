@@ -76,7 +76,7 @@ def heads(key: NDArray[np.uint64], tosses: NDArray[np.int64]) -> NDArray[np.int6
 def ranked(bits: NDArray[np.uint64], valid: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Columns in the order of their draws, valid ones first: uint64 [B, W] -> int64 [B, W].
 
-    The column number takes the place of the low 16 bits, so that one plain sort (far quicker than
+    The column number replaces the low 16 bits, so that one plain sort (far quicker than
     an argsort) orders by draw and keeps the column.
     """
     columns = np.arange(bits.shape[1], dtype=np.uint64)

@@ -74,17 +74,17 @@ def _report(tokenizer: BertTokenizer, string: bytes) -> Iterator[str]:
     """The lines that tell about one text."""
     from official_bert.text.offsets import byte_to_char_offsets
 
-    ids, starts, limits = tokenizer.tokenize_with_offsets([string])
+    ids, starts, ends = tokenizer.tokenize_with_offsets([string])
     from_chars = byte_to_char_offsets([string], starts).to_list()[0]
-    to_chars = byte_to_char_offsets([string], limits).to_list()[0]
+    to_chars = byte_to_char_offsets([string], ends).to_list()[0]
     rows = [("id", "piece", "bytes", "characters", "from")]
     tokens = [tokenizer.vocab.tokens[id_] for id_ in ids.to_list()[0]]
-    for i, (id_, start, limit) in enumerate(
-        zip(ids.to_list()[0], starts.to_list()[0], limits.to_list()[0], strict=True)
+    for i, (id_, start, end) in enumerate(
+        zip(ids.to_list()[0], starts.to_list()[0], ends.to_list()[0], strict=True)
     ):
-        source = _shown(string[start:limit])
+        source = _shown(string[start:end])
         chars = f"{from_chars[i]}:{to_chars[i]}"
-        rows.append((str(id_), tokens[i], f"{start}:{limit}", chars, source))
+        rows.append((str(id_), tokens[i], f"{start}:{end}", chars, source))
     unknown = ids.to_list()[0].count(tokenizer.vocab.unk_id)
     yield f"text: {_shown(string)}"
     yield f"{len(tokens)} pieces, {unknown} unknown"

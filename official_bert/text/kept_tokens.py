@@ -15,8 +15,8 @@ from official_bert.text.wordpiece import Pieces
 class KeptTokens(tf.Module):
     """Finds kept tokens in strings and leaves what is between them to another function.
 
-    Where several tokens fit at a place, the longest is taken. The text between two of them is a
-    text of its own, as in Hugging Face's tokenizers.
+    Where several tokens match at a position, the longest is taken. The text between two of them is
+    a text of its own, as in Hugging Face's tokenizers.
     """
 
     def __init__(self, vocab: Vocab, added_tokens: Sequence[str]) -> None:
@@ -38,11 +38,11 @@ class KeptTokens(tf.Module):
         """
         # The op takes U+0000 for the end of a string; another control will do as well: both go.
         strings = tf.strings.regex_replace(strings, r"\x00", "\x01")
-        parts, begins, ends = text.regex_split_with_offsets(strings, self._pattern, self._pattern)
-        part, begin, end = parts.values, begins.values, ends.values  # [P]
+        parts, *offsets = text.regex_split_with_offsets(strings, self._pattern, self._pattern)
+        part, part_start, part_end = (ragged.values for ragged in (parts, *offsets))  # [P]
         is_kept = tf.strings.regex_full_match(part, self._pattern)
-        ids, starts, limits = between(tf.where(is_kept, "", part))
-        shift = tf.gather(begin, ids.value_rowids())
+        ids, starts, ends = between(tf.where(is_kept, "", part))
+        shift = tf.gather(part_start, ids.value_rowids())
         distinct, number = tf.unique(tf.boolean_mask(part, is_kept))
         found = tf.gather(tf.argmax(distinct[:, tf.newaxis] == self._tokens, axis=1), number)
 
@@ -54,6 +54,6 @@ class KeptTokens(tf.Module):
 
         return (
             joined(ids, tf.gather(self._ids, found)),
-            joined(starts.with_values(starts.values + shift), tf.boolean_mask(begin, is_kept)),
-            joined(limits.with_values(limits.values + shift), tf.boolean_mask(end, is_kept)),
+            joined(starts.with_values(starts.values + shift), tf.boolean_mask(part_start, is_kept)),
+            joined(ends.with_values(ends.values + shift), tf.boolean_mask(part_end, is_kept)),
         )

@@ -1,4 +1,4 @@
-"""Masked-LM masking: which positions to predict, and what stands in their place.
+"""Masked-LM masking: which positions to predict, and what replaces their tokens.
 
 Devlin et al. 2019, section 3.1 and A.1; whole words and n-grams as in google-research/bert and the
 Model Garden. The same functions make the static masks of prepared records and, through

@@ -91,26 +91,26 @@ class Sources:
         self._in_cleaned = in_cleaned
 
     def spans(
-        self, starts: tf.RaggedTensor, limits: tf.RaggedTensor
+        self, starts: tf.RaggedTensor, ends: tf.RaggedTensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """The parts of the source that parts of the normalized strings came from.
 
         Args:
-          starts, limits: int64 [B, (tokens)], in bytes; no part is empty.
+          starts, ends: int64 [B, (tokens)], in bytes; no part is empty.
 
         Returns:
-          starts and limits, int64 [B, (tokens)], in bytes of the source.
+          starts and ends, int64 [B, (tokens)], in bytes of the source.
         """
         row = starts.value_rowids()
         first = tf.gather(self._in_cleaned.row_starts(), row)
-        last = tf.gather(self._in_cleaned.values, first + limits.values - 1)
+        last = tf.gather(self._in_cleaned.values, first + ends.values - 1)
         start = tf.gather(self._in_cleaned.values, first + starts.values)
-        limit = tf.gather(self._in_cleaned.values, first + limits.values)
-        limit = _behind_character(self._cleaned, row, last, limit)
+        end = tf.gather(self._in_cleaned.values, first + ends.values)
+        end = _behind_character(self._cleaned, row, last, end)
         first = tf.gather(self._in_source.row_starts(), row)
         start = tf.gather(self._in_source.values, first + start)
-        limit = tf.gather(self._in_source.values, first + limit - 1) + 1
-        return starts.with_values(start), limits.with_values(limit)
+        end = tf.gather(self._in_source.values, first + end - 1) + 1
+        return starts.with_values(start), ends.with_values(end)
 
 
 def _where_not(
@@ -120,15 +120,15 @@ def _where_not(
     matches = tf.strings.regex_full_match(strings, f"(?s){pattern}")
 
     def changed() -> tf.Tensor:
-        places = tf.where(~matches)  # [n, 1]
-        some = change(tf.gather_nd(strings, places))
-        return tf.tensor_scatter_nd_update(strings, places, some)
+        indices = tf.where(~matches)  # [n, 1]
+        some = change(tf.gather_nd(strings, indices))
+        return tf.tensor_scatter_nd_update(strings, indices, some)
 
     return tf.cond(tf.reduce_all(matches), lambda: strings, changed)
 
 
 def _mask_invalid_bytes(strings: tf.Tensor) -> tf.Tensor:
-    """Puts `_INVALID` in the place of every byte of strings [B] that is no part of valid UTF-8."""
+    """Replaces every byte of strings [B] that is no part of valid UTF-8 by `_INVALID`."""
     codes, begins = tf.strings.unicode_decode_with_offsets(strings, "UTF-8", errors="replace")
     code_units, row_starts = flat_bytes(strings)
     begin = begins.values + tf.gather(row_starts, begins.value_rowids())
@@ -142,25 +142,25 @@ def _mask_invalid_bytes(strings: tf.Tensor) -> tf.Tensor:
 
 
 def _behind_character(
-    strings: tf.Tensor, rows: tf.Tensor, last: tf.Tensor, limits: tf.Tensor
+    strings: tf.Tensor, rows: tf.Tensor, last: tf.Tensor, ends: tf.Tensor
 ) -> tf.Tensor:
-    """Moves each limit that is not behind the character at `last` to the end of that character.
+    """Moves each end that is not behind the character at `last` to where that character ends.
 
     One character may become several (NFD of Hangul) and a piece may end between them.
 
     Args:
       strings: string [B], valid UTF-8.
       rows: int64 [T], the string of each piece.
-      last, limits: int64 [T], in bytes.
+      last, ends: int64 [T], in bytes.
     """
-    is_within = limits <= last
+    is_within = ends <= last
 
     def moved() -> tf.Tensor:
         starts, of_rows = tf.boolean_mask(last, is_within), tf.boolean_mask(rows, is_within)
         sizes = char_sizes(strings, of_rows, starts)
-        return tf.tensor_scatter_nd_update(limits, tf.where(is_within), starts + sizes)
+        return tf.tensor_scatter_nd_update(ends, tf.where(is_within), starts + sizes)
 
-    return tf.cond(tf.reduce_any(is_within), moved, lambda: limits)
+    return tf.cond(tf.reduce_any(is_within), moved, lambda: ends)
 
 
 @functools.cache

@@ -36,16 +36,16 @@ def build_normalizer_model(mapping: Mapping[str, str]) -> bytes:
         what becomes of "\\0". Code points that it does not name stay.
     """
     pool = bytearray()
-    place: dict[bytes, int] = {}
+    offsets: dict[bytes, int] = {}  # of the replacements in the pool
 
     def value_of(replacement: str) -> int:
         encoded = replacement.encode()
         if len(encoded) >= 1 << _LENGTH_BITS:
             raise ValueError(f"{replacement!r} is longer than the format can hold")
-        if encoded not in place:
-            place[encoded] = len(pool)
+        if encoded not in offsets:
+            offsets[encoded] = len(pool)
             pool.extend(encoded)
-        return _CHANGED | place[encoded] << _LENGTH_BITS | len(encoded)
+        return _CHANGED | offsets[encoded] << _LENGTH_BITS | len(encoded)
 
     trie: dict[int, Any] = {}
     for char, replacement in mapping.items():

@@ -1,4 +1,4 @@
-"""Bytes and characters of strings, in the graph, in time linear in the text.
+"""Bytes and characters of strings, in TensorFlow ops, in time linear in the text.
 
 Everything looks at all strings of a batch as one row of bytes: `tf.strings.substr` on the string of
 each piece would copy a long line once for every piece of it.
@@ -30,13 +30,13 @@ def byte_to_char_offsets(strings: tf.Tensor, offsets: tf.RaggedTensor) -> tf.Rag
 
 
 def count_chars(
-    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, limits: tf.Tensor
+    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
 ) -> tf.Tensor:
-    """How many characters strings[rows[i]][starts[i] : limits[i]] has.
+    """How many characters strings[rows[i]][starts[i] : ends[i]] has.
 
     Args:
       strings: string [B], UTF-8.
-      rows, starts, limits: int64 [T], in bytes.
+      rows, starts, ends: int64 [T]; bytes [start, end).
 
     Returns:
       int32 [T].
@@ -45,7 +45,7 @@ def count_chars(
     is_first = tf.cast(tf.bitwise.bitwise_and(code_units, 0xC0) != 0x80, tf.int32)
     before = tf.concat([[0], tf.cumsum(is_first)], axis=0)  # characters before each byte
     row_start = tf.gather(row_starts, rows)
-    return tf.gather(before, row_start + limits) - tf.gather(before, row_start + starts)
+    return tf.gather(before, row_start + ends) - tf.gather(before, row_start + starts)
 
 
 def char_sizes(strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
@@ -75,28 +75,28 @@ def row_ids(row_splits: tf.Tensor) -> tf.Tensor:
     Returns:
         int64 [row_splits[-1]].
     """
-    places = tf.range(row_splits[-1])
-    return tf.searchsorted(row_splits, places, side="right", out_type=tf.int64) - 1
+    values = tf.range(row_splits[-1])
+    return tf.searchsorted(row_splits, values, side="right", out_type=tf.int64) - 1
 
 
 def substrings(
-    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, limits: tf.Tensor
+    strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
 ) -> tf.Tensor:
-    """strings[rows[i]][starts[i] : limits[i]], as many as there are; string [T].
+    """strings[rows[i]][starts[i] : ends[i]], as many as there are; string [T].
 
     Args:
         strings: string [B].
-        rows, starts, limits: int64 [T], in bytes.
+        rows, starts, ends: int64 [T]; bytes [start, end).
     """
     code_units, row_starts = flat_bytes(strings)
     first = tf.gather(row_starts, rows)
-    places = tf.ragged.range(first + starts, first + limits)  # [T, (bytes)]
+    indices = tf.ragged.range(first + starts, first + ends)  # [T, (bytes)]
     byte_strings = tf.gather(
         tf.constant([bytes([value]) for value in range(256)]),
-        tf.cast(tf.gather(code_units, places.values), tf.int32),
+        tf.cast(tf.gather(code_units, indices.values), tf.int32),
     )
     return tf.strings.unsorted_segment_join(
-        byte_strings, row_ids(places.row_splits), tf.size(rows, tf.int64)
+        byte_strings, row_ids(indices.row_splits), tf.size(rows, tf.int64)
     )
 
 

@@ -29,7 +29,7 @@ class BertTokenizer(tf.Module):
         tokenizer = BertTokenizer(Vocab.from_file("vocab.txt"), lower_case=True)
         tokenizer.tokenize(["Paris, 1990s"])  # <tf.RaggedTensor [[3000, 1010, 4134]]>
         tokenizer.tokenize_with_offsets(["Paris, 1990s"])
-        # ids [[3000, 1010, 4134]], starts [[0, 5, 7]], limits [[5, 6, 12]]
+        # ids [[3000, 1010, 4134]], starts [[0, 5, 7]], ends [[5, 6, 12]]
 
     It is made of TensorFlow ops alone, so that the same graph runs in data preparation, training
     and an exported SavedModel; that needs tensorflow_text to be imported and nothing else.
@@ -111,9 +111,9 @@ class BertTokenizer(tf.Module):
           strings: as for `tokenize`.
 
         Returns:
-          ids, starts and limits, each int32 and shaped as by `tokenize`: starts and limits count
-          bytes of the string that was given, limits are exclusive. Accents that the tokenizer
-          drops belong to the piece before them; controls only within a word.
+          ids, starts and ends, each int32 and shaped as by `tokenize`: each piece is bytes
+          [start, end) of the string that was given. Accents that the tokenizer drops belong to the
+          piece before them; controls only within a word.
         """
         return _over_last_dimension(self.tokenize_batch_with_offsets, strings)
 
@@ -148,8 +148,8 @@ class BertTokenizer(tf.Module):
         self, strings: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """`tokenize_with_offsets` for strings [B]; an exported tokenizer has it."""
-        ids, starts, limits = self._pieces(strings, self._pieces_with_offsets)
-        return ids, tf.cast(starts, tf.int32), tf.cast(limits, tf.int32)
+        ids, starts, ends = self._pieces(strings, self._pieces_with_offsets)
+        return ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32)
 
     @tf.function(input_signature=_IDS, autograph=False)
     def detokenize_batch(self, ids: tf.RaggedTensor) -> tf.Tensor:
@@ -168,14 +168,14 @@ class BertTokenizer(tf.Module):
         return self._kept_tokens.pieces(strings, plain)
 
     def _pieces_without_offsets(self, strings: tf.Tensor) -> Pieces:
-        """The pieces of strings [B]; starts and limits count bytes of the normalized strings."""
+        """The pieces of strings [B]; starts and ends count bytes of the normalized strings."""
         return self._word_pieces.lookup(self._normalizer.normalize(strings))
 
     def _pieces_with_offsets(self, strings: tf.Tensor) -> Pieces:
-        """The pieces of strings [B]; starts and limits count bytes of `strings`."""
+        """The pieces of strings [B]; starts and ends count bytes of `strings`."""
         normalized, sources = self._normalizer.normalize_with_sources(strings)
-        ids, starts, limits = self._word_pieces.lookup(normalized)
-        return ids, *sources.spans(starts, limits)
+        ids, starts, ends = self._word_pieces.lookup(normalized)
+        return ids, *sources.spans(starts, ends)
 
 
 def _over_last_dimension(function: Any, strings: Any) -> Any:

@@ -63,6 +63,19 @@ class Windows(NamedTuple):
     context_tokens: tf.Tensor
     is_max_context: tf.Tensor
 
+    def of_context(self, values: tf.RaggedTensor) -> tf.Tensor:
+        """The values of the context's tokens, at their positions in the windows.
+
+        Args:
+            values: int32 [B, (tokens)].
+
+        Returns:
+            int32 [W, S]; -1 outside of the context.
+        """
+        in_context = self.context_tokens >= 0
+        taken = _take(values, self.rows, in_context, self.context_tokens)
+        return tf.where(in_context, taken, -1)
+
 
 def cut_windows(
     questions: tf.RaggedTensor,
@@ -129,10 +142,10 @@ def _take(
     tokens: tf.RaggedTensor, rows: tf.Tensor, wanted: tf.Tensor, columns: tf.Tensor
 ) -> tf.Tensor:
     """tokens[rows[w], columns[w, s]] where `wanted`, anything elsewhere; int32 [W, S]."""
-    places = tf.gather(tokens.row_starts(), rows)[:, tf.newaxis] + columns
+    indices = tf.gather(tokens.row_starts(), rows)[:, tf.newaxis] + columns
     # One more, so that there is something to take where no row has a token.
     flat = tf.concat([tokens.values, [0]], axis=0)
-    return tf.gather(flat, tf.where(wanted, places, 0))
+    return tf.gather(flat, tf.where(wanted, indices, 0))
 
 
 def _has_most_context(

@@ -30,7 +30,7 @@ def word_windows(
     there is room for; if the second half of it has the end of a clause, it ends at the last one.
 
         word_windows(ragged [[7], [8, 8], [9], [5]], row_splits=[0, 3, 4], room=3)
-        # rows [0, 0, 1], starts [0, 2, 3], limits [2, 3, 4]
+        # rows [0, 0, 1], starts [0, 2, 3], ends [2, 3, 4]
 
     Args:
         pieces: int [N, (pieces)], the pieces of each word; of none more than `room`.
@@ -39,31 +39,31 @@ def word_windows(
         clause_ends: ids of the pieces that end a clause.
 
     Returns:
-        rows, starts and limits, int64 [K]: the text of each window and its words, text by text.
+        rows, starts and ends, int64 [K]: the text of each window and its words, text by text.
     """
     lengths = tf.cast(pieces.row_lengths(), tf.int64)  # [N]
     count = tf.size(lengths, tf.int64)
     before = tf.concat([[0], tf.cumsum(lengths)], axis=0)  # [N + 1], pieces before each word
-    row_limits = tf.gather(row_splits[1:], row_ids(row_splits))  # [N]
-    places = tf.range(count)
+    row_ends = tf.gather(row_splits[1:], row_ids(row_splits))  # [N]
+    words = tf.range(count)
     farthest = tf.searchsorted(before, before[:-1] + room, side="right", out_type=tf.int64) - 1
-    farthest = tf.minimum(tf.maximum(farthest, places + 1), row_limits)
-    good = _last_good_limit(pieces, farthest, clause_ends)
+    farthest = tf.minimum(tf.maximum(farthest, words + 1), row_ends)
+    good = _last_clause_end(pieces, farthest, clause_ends)
     full_enough = tf.gather(before, good) - before[:-1] >= (room + 1) // 2
-    following = tf.where((farthest < row_limits) & (good > places) & full_enough, good, farthest)
+    following = tf.where((farthest < row_ends) & (good > words) & full_enough, good, farthest)
     following = tf.concat([following, [count]], axis=0)  # [N + 1]
 
-    limits = row_splits[1:]  # [R]
+    text_ends = row_splits[1:]  # [R]
 
     def step(
         number: tf.Tensor, starts: tf.Tensor, seen: tf.TensorArray
     ) -> tuple[tf.Tensor, tf.Tensor, tf.TensorArray]:
         seen = seen.write(number, starts)
-        return number + 1, tf.minimum(tf.gather(following, starts), limits), seen
+        return number + 1, tf.minimum(tf.gather(following, starts), text_ends), seen
 
     # Every text, also one without words, has a first window.
     _, _, seen = tf.while_loop(
-        lambda number, starts, _: (number == 0) | tf.reduce_any(starts < limits),
+        lambda number, starts, _: (number == 0) | tf.reduce_any(starts < text_ends),
         step,
         (
             tf.constant(0),
@@ -73,13 +73,13 @@ def word_windows(
     )
     by_text = tf.transpose(seen.stack())  # [R, most windows]
     first = tf.range(tf.shape(by_text)[1])[tf.newaxis] == 0
-    exists = first | (by_text < limits[:, tf.newaxis])
+    exists = first | (by_text < text_ends[:, tf.newaxis])
     rows = tf.where(exists)[:, 0]
     starts = tf.boolean_mask(by_text, exists)
-    return rows, starts, tf.minimum(tf.gather(following, starts), tf.gather(limits, rows))
+    return rows, starts, tf.minimum(tf.gather(following, starts), tf.gather(text_ends, rows))
 
 
-def _last_good_limit(
+def _last_clause_end(
     pieces: tf.RaggedTensor, farthest: tf.Tensor, clause_ends: Iterable[int]
 ) -> tf.Tensor:
     """The last end of a clause up to each of `farthest` int64 [N]; 0 where there is none."""
@@ -87,6 +87,6 @@ def _last_good_limit(
     one_piece = pieces.row_lengths() == 1
     first = tf.gather(tf.concat([pieces.values, [0]], axis=0), pieces.row_starts())  # [N]
     is_end = one_piece & tf.reduce_any(first[:, tf.newaxis] == ids, axis=1)
-    limits = tf.concat([[0], tf.where(is_end)[:, 0] + 1], axis=0)
-    places = tf.searchsorted(limits, farthest, side="right", out_type=tf.int64) - 1
-    return tf.gather(limits, places)
+    ends = tf.concat([[0], tf.where(is_end)[:, 0] + 1], axis=0)
+    indices = tf.searchsorted(ends, farthest, side="right", out_type=tf.int64) - 1
+    return tf.gather(ends, indices)

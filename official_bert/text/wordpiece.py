@@ -18,7 +18,7 @@ _MAX_BYTES_PER_CHAR = 4
 _MAX_BYTES_PER_PIECE = 256  # what the op can hold
 _SUFFIX = "##"
 
-# ids (int32), starts and limits (int64, in bytes) of pieces, each [B, (tokens)].
+# ids (int32), starts and ends (int64, in bytes) of pieces, each [B, (tokens)].
 Pieces = tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]
 
 
@@ -67,21 +67,19 @@ class WordPieces(tf.Module):
 
     def _without_long_words(self, normalized: tf.Tensor, pieces: Pieces) -> Pieces:
         """Makes one [UNK] of each word that has more than 200 characters."""
-        ids, starts, limits = pieces
+        ids, starts, ends = pieces
         first = tf.where(~tf.gather(self._is_suffix, ids.values))[:, 0]  # [W], of each word
         last = tf.concat([first[1:], [tf.size(ids.values, tf.int64)]], axis=0) - 1  # [W]
         word_start = tf.gather(starts.values, first)
-        word_limit = tf.gather(limits.values, last)
+        word_end = tf.gather(ends.values, last)
 
         def counted() -> Pieces:
             rows = tf.gather(ids.value_rowids(), first)
-            too_long = count_chars(normalized, rows, word_start, word_limit) > MAX_CHARS_PER_WORD
+            too_long = count_chars(normalized, rows, word_start, word_end) > MAX_CHARS_PER_WORD
             in_too_long = tf.repeat(too_long, last - first + 1)  # [T]
             new_ids = tf.where(in_too_long, self._unk_id, ids.values)
             # Of such a word, the first piece stays: as [UNK], and as long as the word.
-            new_limits = tf.where(
-                in_too_long, tf.repeat(word_limit, last - first + 1), limits.values
-            )
+            new_ends = tf.where(in_too_long, tf.repeat(word_end, last - first + 1), ends.values)
             stays = ~(in_too_long & tf.gather(self._is_suffix, ids.values))
             before = tf.concat([[0], tf.cumsum(tf.cast(stays, tf.int64))], axis=0)
             splits = tf.gather(before, ids.row_splits)
@@ -90,10 +88,10 @@ class WordPieces(tf.Module):
                 values = tf.boolean_mask(values, stays)
                 return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
-            return kept(new_ids), kept(starts.values), kept(new_limits)
+            return kept(new_ids), kept(starts.values), kept(new_ends)
 
         # No word has more characters than bytes, and counting bytes is cheap.
-        has_many_bytes = tf.reduce_any(word_limit - word_start > MAX_CHARS_PER_WORD)
+        has_many_bytes = tf.reduce_any(word_end - word_start > MAX_CHARS_PER_WORD)
         return tf.cond(has_many_bytes, counted, lambda: pieces)
 
 

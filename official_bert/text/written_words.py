@@ -28,13 +28,13 @@ class Words(NamedTuple):
 
     Attributes:
         pieces: int32 [N, (pieces)].
-        starts, limits: int64 [N], in bytes of the text.
+        starts, ends: int64 [N], bytes [start, end) of the text.
         row_splits: int64 [B + 1], where the words of each text begin and end.
     """
 
     pieces: tf.RaggedTensor
     starts: tf.Tensor
-    limits: tf.Tensor
+    ends: tf.Tensor
     row_splits: tf.Tensor
 
     @property
@@ -63,26 +63,26 @@ class WrittenWords:
         texts: tf.Tensor,
         ids: tf.RaggedTensor,
         starts: tf.RaggedTensor,
-        limits: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
     ) -> Words:
         """The words of texts.
 
         Args:
             texts: string [B].
-            ids, starts, limits: from `BertTokenizer.tokenize_with_offsets`, int32 [B, (pieces)].
+            ids, starts, ends: from `BertTokenizer.tokenize_with_offsets`, int32 [B, (pieces)].
         """
-        begins = self._begins(texts, ids.values, starts, limits)
+        begins = self._begins(texts, ids.values, starts, ends)
         numbers = tf.cumsum(tf.cast(begins, tf.int64)) - 1
-        places = tf.where(begins)[:, 0]
-        count = tf.size(places, tf.int64)
+        first = tf.where(begins)[:, 0]
+        count = tf.size(first, tf.int64)
         pieces = tf.RaggedTensor.from_value_rowids(ids.values, numbers, count, validate=False)
-        last = tf.concat([places[1:], [tf.size(ids.values, tf.int64)]], axis=0)[:count] - 1
+        last = tf.concat([first[1:], [tf.size(ids.values, tf.int64)]], axis=0)[:count] - 1
         # Each text begins a word: how many words begin before its first piece.
         before = tf.concat([[0], tf.cumsum(tf.cast(begins, tf.int64))], axis=0)
         return Words(
             pieces=pieces,
-            starts=tf.cast(tf.gather(starts.values, places), tf.int64),
-            limits=tf.cast(tf.gather(limits.values, last), tf.int64),
+            starts=tf.cast(tf.gather(starts.values, first), tf.int64),
+            ends=tf.cast(tf.gather(ends.values, last), tf.int64),
             row_splits=tf.gather(before, tf.cast(ids.row_splits, tf.int64)),
         )
 
@@ -91,7 +91,7 @@ class WrittenWords:
         texts: tf.Tensor,
         ids: tf.Tensor,
         starts: tf.RaggedTensor,
-        limits: tf.RaggedTensor,
+        ends: tf.RaggedTensor,
     ) -> tf.Tensor:
         """Whether a word begins with a piece, bool [T]."""
         row_of = row_ids(tf.cast(starts.row_splits, tf.int64))
@@ -105,12 +105,12 @@ class WrittenWords:
                     texts,
                     tf.boolean_mask(row_of, is_unknown),
                     tf.cast(tf.boolean_mask(starts.values, is_unknown), tf.int64),
-                    tf.cast(tf.boolean_mask(limits.values, is_unknown), tf.int64),
+                    tf.cast(tf.boolean_mask(ends.values, is_unknown), tf.int64),
                 )
             ),
         )
         first = tf.concat([[True], row_of[1:] != row_of[:-1]], axis=0)[: tf.size(row_of)]
-        gap = first | (starts.values > _before(limits.values, 0))
+        gap = first | (starts.values > _before(ends.values, 0))
         plain = tf.cast(~_is(kinds, _PUNCTUATION), tf.int64)
         # What stands between white space is a chunk: pieces that are no punctuation are counted.
         counted = tf.cumsum(plain, exclusive=True)

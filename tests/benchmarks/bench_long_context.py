@@ -23,8 +23,8 @@ def run() -> list[dict[str, Any]]:
     from official_bert.inference.runner import answer_function
     from tests.inference.spans import MAX_POSITIONS, WORDS, span_bundle
 
-    told = {"doc_stride": 9, "max_query_length": 6}
-    options = AnswerOptions(max_seq_length=MAX_POSITIONS, task_options=told)
+    task_options = {"doc_stride": 9, "max_query_length": 6}
+    options = AnswerOptions(max_seq_length=MAX_POSITIONS, task_options=task_options)
     answer = answer_function(QuestionAnswering(span_bundle(), options))
     rng = random.Random(0)
     parts = [" ".join(rng.choices(WORDS, k=PART_BYTES))[:PART_BYTES] for _ in range(PARTS)]

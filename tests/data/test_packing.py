@@ -39,7 +39,7 @@ def test_two_short_records_share_a_row():
 
 
 def test_a_row_is_longer_than_the_longest_record_where_less_of_it_stays_empty():
-    # Three rows of 6 have 18 places, two of 8 only 16.
+    # Three rows of 6 have 18 positions, two of 8 only 16.
     packed = pack_batch(_batch([2] * 6, [2] * 5, [2] * 3, [2] * 2))
     np.testing.assert_array_equal(packed["pack_ids"], [[1] * 6 + [2] * 2, [1] * 5 + [2] * 3])
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import collections
+import math
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from official.nlp.data import squad_lib
 
-from official_bert.decoding.question_answers import Candidate, Ranking, rank_answers
-from official_bert.decoding.span_search import SpanRule, best_spans
+from official_bert.decoding.question_answers import Candidate, Ranking, rank_examples
+from official_bert.decoding.span_search import ContextTokens, SpanRule, window_answers
 
 # With this many tokens the twenty best starts and ends of run_squad.py are all there are.
 WIDTH = 18
@@ -71,29 +72,25 @@ class _Question:
 
     def windows(self, rule):
         width = len(self.places)
-        in_context, most = np.zeros((2, width, WIDTH), bool)
-        tokens = np.full((width, WIDTH), -1)
+        most = np.zeros((width, WIDTH), bool)
+        starts, ends = np.full((2, width, WIDTH), -1)
+        word_starts = np.cumsum([0, *(len(word) + 1 for word in self.words)])
         for number, places in enumerate(self.places):
             columns = slice(BEFORE, BEFORE + len(places))
-            in_context[number, columns] = True
-            tokens[number, columns] = places
+            starts[number, columns] = word_starts[places]
+            ends[number, columns] = word_starts[np.add(places, 1)] - 1
             most[number, columns] = [self.most_context[place] == number for place in places]
-        spans = best_spans(
+        found = window_answers(
             {"start_logits": tf.constant(self.start), "end_logits": tf.constant(self.end)},
-            tf.constant(in_context), tf.constant(most), rule,
+            ContextTokens(tf.constant(starts), tf.constant(ends), tf.constant(most)), rule,
         )  # fmt: skip
-        starts = np.cumsum([0, *(len(word) + 1 for word in self.words)])
         for number in range(width):
-            first = tokens[number][np.maximum(spans.starts[number], 0)]
-            last = tokens[number][np.maximum(spans.ends[number], 0)]
-            yield {
-                "span_starts": starts[first],
-                "span_limits": starts[last + 1] - 1,
-                "start_logits": spans.start_logits[number].numpy(),
-                "end_logits": spans.end_logits[number].numpy(),
-                "null_start_logit": self.start[number, 0],
-                "null_end_logit": self.end[number, 0],
-            }
+            yield {name: values[number].numpy() for name, values in found._asdict().items()}
+
+
+def _rank(context, windows, rule):
+    [(_, ranking)] = rank_examples([({"context": context}, windows)], rule)
+    return ranking
 
 
 @pytest.mark.parametrize("v2", [False, True])
@@ -105,7 +102,7 @@ def test_equals_run_squad(count, v2):
         question = _Question(seed, count)
         threshold = (-2.0, -9.0)[seed % 2]
         prediction, nbest, odds = question.official(v2, threshold)
-        ranking = rank_answers(question.context, list(question.windows(rule)), rule)
+        ranking = _rank(question.context, list(question.windows(rule)), rule)
         assert ranking.prediction(rule, threshold) == prediction
         empty += prediction == ""
         # Both leave a text out that is there already; run_squad.py has more to fill up with.
@@ -118,7 +115,9 @@ def test_equals_run_squad(count, v2):
                 (entry["start_logit"], entry["end_logit"])
             )
         np.testing.assert_allclose(
-            ranking.probabilities()[:5], [entry["probability"] for entry in nbest[:5]], rtol=0.02
+            [candidate.probability for candidate in ranking.candidates[:5]],
+            [entry["probability"] for entry in nbest[:5]],
+            rtol=0.02,
         )
         if v2:
             assert ranking.null_odds == pytest.approx(odds)
@@ -127,15 +126,61 @@ def test_equals_run_squad(count, v2):
 
 def test_nothing_to_answer_with():
     window = {
-        "span_starts": np.zeros(2, int), "span_limits": np.zeros(2, int),
-        "start_logits": np.full(2, -np.inf), "end_logits": np.full(2, -np.inf),
-        "null_start_logit": np.float32(1.0), "null_end_logit": np.float32(0.5),
+        "starts": np.zeros(2, int), "ends": np.zeros(2, int),
+        "start_logits": np.full(2, -np.inf, np.float32),
+        "end_logits": np.full(2, -np.inf, np.float32),
+        "null_start_logits": np.float32(1.0), "null_end_logits": np.float32(0.5),
     }  # fmt: skip
     rule = SpanRule(n_best_size=1)
-    ranking = rank_answers(" ", [window], rule)
-    assert ranking == Ranking(None, [Candidate("", 0.0, 0.0)], 1.5)
-    assert ranking.prediction(rule, 0.0) == "" and ranking.probabilities() == [1.0]
+    ranking = _rank(" ", [window], rule)
+    assert ranking == Ranking(None, [Candidate("", 0.0, 0.0, 1.0)], 1.5)
+    assert ranking.prediction(rule, 0.0) == ""
     v2 = SpanRule(n_best_size=1, version_2_with_negative=True)
-    ranking = rank_answers("", [window], v2)
-    assert ranking == Ranking(None, [Candidate("", 1.0, 0.5)], 1.5)
+    ranking = _rank("", [window], v2)
+    assert ranking == Ranking(None, [Candidate("", 1.0, 0.5, 1.0)], 1.5)
     assert ranking.prediction(v2, 100.0) == ""
+
+
+def _window(*spans, null):
+    """A window with spans (start, end, start logit, end logit) of a context, two at most."""
+    starts, ends, start_logits, end_logits = zip(
+        *spans, *[(0, 0, -np.inf, -np.inf)] * (2 - len(spans)), strict=True
+    )
+    return {
+        "starts": np.array(starts), "ends": np.array(ends),
+        "start_logits": np.array(start_logits, np.float32),
+        "end_logits": np.array(end_logits, np.float32),
+        "null_start_logits": np.float32(null[0]), "null_end_logits": np.float32(null[1]),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("windows_at_once", [1, 3, 1000])
+def test_examples_do_not_depend_on_those_beside_them(monkeypatch, windows_at_once):
+    monkeypatch.setattr("official_bert.decoding.question_answers._WINDOWS_AT_ONCE", windows_at_once)
+    long = [
+        _window((0, 3, 2.0, 1.0), null=(1.0, 1.0)),
+        _window((7, 10, 4.0, 0.0), (4, 6, 0.5, 0.0), null=(0.25, 0.25)),
+        _window((0, 6, 1.0, 0.0), null=(3.0, 3.0)),
+    ]
+    examples = [
+        ({"context": "né to né"}, long),
+        ({"context": ""}, [_window(null=(0.0, 2.0))]),
+        ({"context": "ab"}, [_window((1, 2, 1.0, 1.0), (0, 2, 1.0, 0.5), null=(0.0, 0.0))]),
+    ]
+    rule = SpanRule(n_best_size=1, version_2_with_negative=True)
+    ranked = list(rank_examples(examples, rule))
+    assert [example for example, _ in ranked] == [example for example, _ in examples]
+    best = Candidate("né", 4.0, 0.0, pytest.approx(1 / (1 + math.exp(-3.5))))
+    null = Candidate("", 0.25, 0.25, pytest.approx(1 / (1 + math.exp(3.5))))
+    assert ranked[0][1] == Ranking(best, [best, null], -3.5)
+    assert ranked[1][1] == Ranking(None, [Candidate("", 0.0, 2.0, 1.0)], 2.0)
+    best = Candidate("b", 1.0, 1.0, pytest.approx(1 / (1 + math.exp(-2.0))))
+    null = Candidate("", 0.0, 0.0, pytest.approx(1 / (1 + math.exp(2.0))))
+    assert ranked[2][1] == Ranking(best, [best, null], -2.0)
+
+
+def test_no_answer_takes_the_last_rank_where_it_is_better():
+    window = _window((0, 1, 1.0, 1.0), (1, 2, 1.0, 0.5), null=(2.0, 2.0))
+    ranking = _rank("ab", [window], SpanRule(n_best_size=1, version_2_with_negative=True))
+    best = Candidate("a", 1.0, 1.0, 0.0)
+    assert ranking == Ranking(best, [Candidate("", 2.0, 2.0, 1.0)], 2.0)

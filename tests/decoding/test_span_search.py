@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from official_bert.decoding.span_search import SpanRule, best_spans
+from official_bert.decoding.span_search import ContextTokens, SpanRule, best_spans, window_answers
 from official_bert.errors import InputError
 
 
 def _all_spans(start, end, in_context, is_max_context, length):
-    """(score, start, end) of every span that may be an answer, best first."""
+    """(score, first, last token) of every span that may be an answer, best first."""
     spans = [
         (start[s] + end[e], s, e)
         for s in range(len(start))
@@ -38,13 +38,36 @@ def test_equals_a_search_of_all_spans(length):
         wanted = _all_spans(start[w], end[w], in_context[w], is_max_context[w], length)[:40]
         count = len(wanted)
         assert spans.starts[w].numpy().tolist()[:count] == [s for _, s, _ in wanted]
-        assert spans.ends[w].numpy().tolist()[:count] == [e for _, _, e in wanted]
+        assert spans.ends[w].numpy().tolist()[:count] == [e + 1 for _, _, e in wanted]
         starts, ends = [start[w, s] for _, s, _ in wanted], [end[w, e] for _, _, e in wanted]
         np.testing.assert_array_equal(spans.start_logits[w][:count], starts)
         np.testing.assert_array_equal(spans.end_logits[w][:count], ends)
         assert (spans.starts[w][count:].numpy() == -1).all()
+        assert (spans.ends[w][count:].numpy() == -1).all()
         assert np.isneginf(spans.start_logits[w][count:]).all()
         assert np.isneginf(spans.end_logits[w][count:]).all()
+
+
+def test_spans_in_bytes_of_the_context():
+    """[CLS] who [SEP] né to Rome [SEP], of the context "né to Rome"; "Rome" answers."""
+    logits = {
+        "start_logits": tf.constant([[1.0, 9.0, 0.0, 2.0, 0.0, 3.0, 9.0]]),
+        "end_logits": tf.constant([[0.5, 9.0, 0.0, 0.0, 0.0, 2.0, 9.0]]),
+    }
+    tokens = ContextTokens(
+        starts=tf.constant([[-1, -1, -1, 0, 4, 7, -1]]),
+        ends=tf.constant([[-1, -1, -1, 3, 6, 11, -1]]),
+        is_max_context=tf.constant([[True] * 7]),
+    )
+    found = window_answers(logits, tokens, SpanRule(n_best_size=1))
+    assert {name: values.numpy().tolist() for name, values in found._asdict().items()} == {
+        "starts": [[7, 0]],
+        "ends": [[11, 11]],
+        "start_logits": [[3.0, 2.0]],
+        "end_logits": [[2.0, 2.0]],
+        "null_start_logits": [1.0],
+        "null_end_logits": [0.5],
+    }
 
 
 @pytest.mark.parametrize("field", ["max_answer_length", "n_best_size"])

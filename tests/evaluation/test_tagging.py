@@ -3,7 +3,8 @@ import pytest
 from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
-from official_bert.evaluation.tagging import entity_scores, repaired
+from official_bert.evaluation.tagging import entity_scores
+from tests.decoding.iob2_rule import repaired
 
 
 def test_an_entity_is_right_as_a_whole():
@@ -55,18 +56,3 @@ def test_equal_to_seqeval_in_strict_mode(seed):
         ):
             expected = function(gold, said, mode="strict", scheme=IOB2, zero_division=0)
             assert scores[name] == pytest.approx(expected, abs=1e-12)
-
-
-def test_repaired_tags_follow_iob2():
-    assert repaired(["O", "I-PER", "I-PER", "B-LOC", "I-LOC", "I-PER", "B-LOC", "I-LOC"]) == [
-        "O",
-        "O",
-        "O",
-        "B-LOC",
-        "I-LOC",
-        "O",
-        "B-LOC",
-        "I-LOC",
-    ]
-    assert repaired(["I-X", "O", "I-X"]) == ["O", "O", "O"]
-    assert repaired([]) == []

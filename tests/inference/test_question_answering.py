@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from data_prep.finetuning.squad_records import WindowMaker
 from official_bert.data.manifest import Manifest
-from official_bert.decoding.question_answers import rank_answers
+from official_bert.decoding.question_answers import rank_examples
 from official_bert.decoding.span_search import SpanRule
 from official_bert.experiment import ExperimentConfig
 from official_bert.inference.base import AnswerOptions
@@ -33,7 +33,7 @@ def bundle():
 
 
 def _module(bundle, *, v2=False, threshold=0.0, candidates=20, **options):
-    told = {
+    task_options = {
         "doc_stride": STRIDE,
         "max_query_length": QUERY,
         "version_2_with_negative": v2,
@@ -42,7 +42,10 @@ def _module(bundle, *, v2=False, threshold=0.0, candidates=20, **options):
     return QuestionAnswering(
         bundle,
         AnswerOptions(
-            max_seq_length=MAX_POSITIONS, candidates=candidates, task_options=told, **options
+            max_seq_length=MAX_POSITIONS,
+            candidates=candidates,
+            task_options=task_options,
+            **options,
         ),
     )
 
@@ -100,9 +103,8 @@ def _by_records(bundle, texts, v2):
     for number, index in enumerate(collected["example_index"]):
         windows[index].append({name: values[number] for name, values in collected.items()})
     spans = SpanRule(version_2_with_negative=v2)
-    return [
-        rank_answers(row["context"], windows[index], spans) for index, row in enumerate(rows)
-    ], spans
+    asked = [(row, windows[index]) for index, row in enumerate(rows)]
+    return [ranking for _, ranking in rank_examples(asked, spans)], spans
 
 
 @pytest.mark.parametrize("v2", [False, True])
@@ -114,23 +116,22 @@ def test_answers_equal_those_of_evaluation(bundle, answerer, v2):
     for (_, context), ranking, answer in zip(texts, rankings, answers, strict=True):
         assert answer["answer"] == ranking.prediction(spans, THRESHOLD)
         empty += answer["answer"] == ""
-        probabilities = ranking.probabilities()
         listed = [c.text for c in ranking.candidates if c.text]
         tidied = QuestionAnswering.tidy(answer, 20)
         assert tidied["nbest_answer"] == listed
-        by_text = {c.text: p for c, p in zip(ranking.candidates, probabilities, strict=True)}
+        by_text = {c.text: c.probability for c in ranking.candidates}
         np.testing.assert_allclose(
             tidied["nbest_score"], [by_text[text] for text in listed], atol=1e-5
         )
         assert answer["no_answer_probability"] == pytest.approx(by_text.get("", 0.0), abs=1e-5)
         assert answer["score"] == pytest.approx(by_text[answer["answer"]], abs=1e-5)
-        places = zip(
+        offsets = zip(
             [answer["answer"], *listed],
             [answer["answer_start"], *tidied["nbest_start"]],
             [answer["answer_end"], *tidied["nbest_end"]],
             strict=True,
         )
-        for text, start, end in places:
+        for text, start, end in offsets:
             assert (start, end) == (-1, -1) if not text else context[start:end] == text
     assert empty == 2 if not v2 else 3 < empty < 30
 

@@ -1,13 +1,13 @@
-"""Entities in the graph: places, joining, windows; equal to evaluation's on prepared sentences."""
+"""Entities in the graph: offsets, joining, windows; equal to evaluation's on prepared sentences."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from data_prep.finetuning.tagging_records import TaggingConverter
-from official_bert.evaluation.tagging import repaired
 from official_bert.inference.runner import Answerer
 from official_bert.inference.tagging import Tagging
+from tests.decoding.iob2_rule import repaired
 from tests.export.hostile import NAMED, random_strings
 from tests.inference.heads import LABELS, tagger
 from tests.inference.tiny import options
@@ -34,10 +34,10 @@ def answerer(module):
 def _decoded(module, texts, labels):
     """The answer if the model said `labels` of the words of each text."""
     inputs, context = module.encode({"text": tf.constant(texts)})
-    places = context["places"].numpy()
+    first_pieces = context["first_pieces"].numpy()
     logits = np.zeros((*inputs["input_word_ids"].shape, len(module._labels)), np.float32)
-    for (window, place), label in zip(places, sum(labels, []), strict=True):
-        logits[window, place, label] = 2.0
+    for (window, position), label in zip(first_pieces, sum(labels, []), strict=True):
+        logits[window, position, label] = 2.0
     return module.decode({"logits": tf.constant(logits)}, context)
 
 
@@ -53,7 +53,7 @@ def _values(answer):
     }
 
 
-def test_entities_with_their_places_in_characters(module):
+def test_entities_with_their_character_offsets(module):
     texts = ["é the capital, of france", "w1", ""]
     answer = _values(_decoded(module, texts, [[I_LOC, B_PER, I_PER, OUT, OUT, B_LOC], [B_LOC], []]))
     score = np.exp(2) / (np.exp(2) + 4)
@@ -103,7 +103,7 @@ def test_the_model_is_read_at_the_first_piece(bundle, module):
             "input_type_ids": np.zeros_like(ids),
         }
     ).numpy()[0]
-    expected = repaired([LABELS[logits[place].argmax()] for place in (1, 2, 4)])
+    expected = repaired([LABELS[logits[position].argmax()] for position in (1, 2, 4)])
     assert _values(answer)["word_labels"] == [expected]
 
 

@@ -25,7 +25,7 @@ def test_same_seed_same_masks_other_seed_or_call_others():
     again, _ = _apply(0.5, [1, 2])
     other, _ = _apply(0.5, [1, 3])
     np.testing.assert_array_equal(first, again)
-    # Independent masks at rate 0.5 agree on half of the places.
+    # Independent masks at rate 0.5 agree on half of the elements.
     assert abs((first == second).mean() - 0.5) < 0.01
     assert abs((first == other).mean() - 0.5) < 0.01
 

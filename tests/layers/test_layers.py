@@ -11,7 +11,7 @@ from official_bert.layers.attention import SelfAttention, attention_bias
 from official_bert.layers.dense import Dense
 from official_bert.layers.dropout import Dropout
 from official_bert.layers.embeddings import Embeddings
-from official_bert.layers.heads import MaskedLanguageModel
+from official_bert.layers.heads import MaskedLMHead
 from official_bert.layers.normalization import LayerNorm
 from official_bert.layers.transformer import TransformerLayer
 
@@ -45,7 +45,7 @@ LAYERS = {
         [2, 5, 8],
         16,
     ),
-    "masked_lm": (lambda: MaskedLanguageModel(20, 6), (STATES, TABLE), [2, 5, 20], 5),
+    "masked_lm": (lambda: MaskedLMHead(20, 6), (STATES, TABLE), [2, 5, 20], 5),
 }
 WITH_TRAINING = ("dropout", "embeddings", "factorised_embeddings", "attention", "transformer")
 

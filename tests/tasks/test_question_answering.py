@@ -255,9 +255,9 @@ def test_a_span_head_goes_on_from_its_checkpoint():
 def test_questions_without_gold_answers_are_not_scored():
     window = {
         "unique_id": np.int32(0), "example_index": np.int32(0),
-        "span_starts": np.array([0]), "span_limits": np.array([2]),
-        "start_logits": np.array([1.0]), "end_logits": np.array([1.0]),
-        "null_start_logit": np.float32(0), "null_end_logit": np.float32(0),
+        "starts": np.zeros(40, np.int32), "ends": np.full(40, 2, np.int32),
+        "start_logits": np.ones(40, np.float32), "end_logits": np.ones(40, np.float32),
+        "null_start_logits": np.float32(0), "null_end_logits": np.float32(0),
     }  # fmt: skip
     row = {"id": "q", "context": "c1", "answers": [], "is_impossible": False}
     assert _task().results({}, [window], lambda: iter([row])) == {}

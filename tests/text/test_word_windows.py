@@ -9,7 +9,7 @@ STOP = 9
 
 
 def _windows(words, row_splits, room):
-    """Rows, starts and limits as lists, for words given as lists of pieces."""
+    """Rows, starts and ends as lists, for words given as lists of pieces."""
     pieces = tf.ragged.constant(words, tf.int32, ragged_rank=1, row_splits_dtype=tf.int64)
     result = word_windows(pieces, tf.constant(row_splits, tf.int64), room, [STOP])
     return [values.numpy().tolist() for values in result]

@@ -17,7 +17,7 @@ def _words(tokenizer, texts):
     words = WrittenWords(tokenizer.vocab).split(
         tf.constant(texts, tf.string), *tokenizer.tokenize_with_offsets(texts)
     )
-    strings = substrings(tf.constant(texts, tf.string), words.rows, words.starts, words.limits)
+    strings = substrings(tf.constant(texts, tf.string), words.rows, words.starts, words.ends)
     return tf.RaggedTensor.from_row_splits(strings, words.row_splits)
 
 
