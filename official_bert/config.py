@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
-import math
 import os
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,10 +11,13 @@ from typing import Any
 from absl import logging
 
 from official_bert.errors import InputError
+from official_bert.fields import bounded, check_known, checked_field
 from official_bert.json_file import read_json
 
 ACTIVATIONS = ("gelu", "gelu_tanh", "relu", "tanh")
 ATTENTION_KINDS = ("bidirectional", "causal")
+# No BERT has a twentieth of this; a config that asks for more would fill the memory of any machine.
+_MAX_WEIGHTS = 100_000_000_000
 
 # Keys of google-research/bert's files that describe no part of this model. `directionality` and the
 # `pooler_*` keys stand in the multilingual and Chinese releases and were never read by its code.
@@ -64,49 +65,43 @@ class BertConfig:
             fine-tuning (section 5.1, "+ BiLSTM"); H must be even.
     """
 
-    vocab_size: int = 30522
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
-    intermediate_size: int = 3072
-    hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.1
-    attention_probs_dropout_prob: float = 0.1
-    max_position_embeddings: int = 512
-    type_vocab_size: int = 2
-    initializer_range: float = 0.02
-    layer_norm_eps: float = 1e-12
-    embedding_size: int | None = None
+    vocab_size: int = bounded(30522, least=1, most=10_000_000)
+    hidden_size: int = bounded(768, least=1, most=65_536)
+    num_hidden_layers: int = bounded(12, least=1, most=1_000)
+    num_attention_heads: int = bounded(12, least=1, most=65_536)
+    intermediate_size: int = bounded(3072, least=1, most=1_000_000)
+    hidden_act: str = bounded("gelu", choices=ACTIVATIONS)
+    hidden_dropout_prob: float = bounded(0.1, least=0, below=1)
+    attention_probs_dropout_prob: float = bounded(0.1, least=0, below=1)
+    max_position_embeddings: int = bounded(512, least=1, most=1_000_000)
+    type_vocab_size: int = bounded(2, least=1, most=10_000)
+    initializer_range: float = bounded(0.02, above=0, below=1)
+    layer_norm_eps: float = bounded(1e-12, above=0, below=1)
+    embedding_size: int | None = bounded(None, least=1, most=65_536)
     share_layers: bool = False
-    attention: str = "bidirectional"
+    attention: str = bounded("bidirectional", choices=ATTENTION_KINDS)
     use_pooler: bool = True
     bilstm: bool = False
 
     def __post_init__(self) -> None:
-        for name in _SIZES:
-            _check_size(name, getattr(self, name))
-        if self.embedding_size is not None:
-            _check_size("embedding_size", self.embedding_size)
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            value = _check_number(name, getattr(self, name))
-            if not 0.0 <= value < 1.0:
-                raise InputError(f"{name} must be at least 0 and below 1, got {value}")
-        for name in ("initializer_range", "layer_norm_eps"):
-            value = _check_number(name, getattr(self, name))
-            if not 0.0 < value < 1.0:
-                raise InputError(f"{name} must be above 0 and below 1, got {value}")
-        for name in ("share_layers", "use_pooler", "bilstm"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        _check_choice("hidden_act", self.hidden_act, ACTIVATIONS)
-        _check_choice("attention", self.attention, ATTENTION_KINDS)
+        for name in _FIELDS:
+            checked_field(type(self), name, getattr(self, name), name)
         if self.hidden_size % self.num_attention_heads:
             raise InputError(
-                f"hidden_size must be a multiple of num_attention_heads, got {self.hidden_size} "
-                f"and {self.num_attention_heads}"
+                f"hidden_size is {self.hidden_size}: it must be a multiple of "
+                f"num_attention_heads, which is {self.num_attention_heads}"
             )
         if self.bilstm and self.hidden_size % 2:
-            raise InputError(f"hidden_size must be even with bilstm, got {self.hidden_size}")
+            raise InputError(f"hidden_size is {self.hidden_size}: it must be even with bilstm")
+        tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        layers = 1 if self.share_layers else self.num_hidden_layers
+        layer = 4 * self.hidden_size**2 + 2 * self.hidden_size * self.intermediate_size
+        weights = tables * self.embedding_width + layers * layer
+        if weights > _MAX_WEIGHTS:
+            raise InputError(
+                f"the sizes make {weights:,} weights, above {_MAX_WEIGHTS:,}: is hidden_size "
+                f"{self.hidden_size} or num_hidden_layers {self.num_hidden_layers} a mistake?"
+            )
 
     @property
     def embedding_width(self) -> int:
@@ -138,13 +133,14 @@ class BertConfig:
         """The config with these fields; the others have their defaults.
 
         Raises:
-            InputError: a key that is no field (the nearest one is named), or a wrong value.
+            InputError: a key that is no field (the nearest one is named), a wrong value, or some
+                of the four sizes of the layers without the others.
         """
         for key in values:
-            if key not in _FIELDS:
-                near = difflib.get_close_matches(str(key), _FIELDS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_FIELDS)}"
-                raise InputError(f"unknown field {key!r} in the encoder's config; {hint}")
+            check_known(key, _FIELDS)
+        missing = [name for name in _SHAPE if name not in values]
+        if missing and len(missing) < len(_SHAPE):
+            raise InputError(f"{missing[0]} is missing: it belongs to the shape of an encoder")
         return cls(**values)
 
     @classmethod
@@ -161,11 +157,12 @@ class BertConfig:
             known: keys that the caller reads itself and that are not reported.
 
         Raises:
-            InputError: no such file, not a JSON object, `vocab_size` is missing, or a wrong value.
+            InputError: no such file, not a JSON object, a size is missing, or a wrong value.
         """
         values = read_json(path)
-        if "vocab_size" not in values:
-            raise InputError(f"{path} has no vocab_size: it is not the config of a BERT encoder")
+        for name in ("vocab_size", *_SHAPE):
+            if name not in values:
+                raise InputError(f"{path} has no {name}: it is not the config of a BERT encoder")
         unknown = sorted(values.keys() - set(_FIELDS) - _WITHOUT_EFFECT - set(known))
         if unknown:
             logging.warning("%s: unknown keys without effect: %s", path, ", ".join(unknown))
@@ -176,28 +173,5 @@ class BertConfig:
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(BertConfig))
-_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
-
-
-def _check_size(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-
-
-def _check_number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise InputError(f"{name} must be a number, got {value!r}")
-    return value
-
-
-def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+# No one who gives one of these means BERT-Base's in place of another.
+_SHAPE = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")

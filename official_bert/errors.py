@@ -16,7 +16,10 @@ class InputError(ValueError):
 
 def shown(value: Any) -> str:
     """A value for a message: its repr, short and in one line, however large or deep it is."""
-    return _REPR.repr(value)
+    try:
+        return _REPR.repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits.
+        return f"<{type(value).__name__}>"
 
 
 _REPR = reprlib.Repr()

@@ -3,41 +3,81 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
-import types
-import typing
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import tensorflow as tf
-import yaml
 from official.modeling import hyperparams
 
 from official_bert.atomic import atomic_file
 from official_bert.config import BertConfig
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
+from official_bert.fields import bounded, check_known, checked_field, same_as, section_of
+from official_bert.yaml_file import dump_yaml, parse_plain, parse_yaml, read_yaml
 
-# The fields of BertConfig, as a section of the config. `vocab_size` may stay unset: it is then the
-# size of the vocabulary of the prepared data.
-if TYPE_CHECKING:
-    EncoderConfig = Any
-else:
-    _ENCODER_TYPES = {**typing.get_type_hints(BertConfig), "vocab_size": int | None}
-    _ENCODER_DEFAULTS = {**dataclasses.asdict(BertConfig()), "vocab_size": None}
-    EncoderConfig = dataclasses.make_dataclass(
-        "EncoderConfig",
-        [
-            (name, _ENCODER_TYPES[name], dataclasses.field(default=default))
-            for name, default in _ENCODER_DEFAULTS.items()
-        ],
-        bases=(hyperparams.Config,),
-    )
-    EncoderConfig.__module__ = __name__
+# The largest seed that NumPy takes.
+_MAX_SEED = 2**32 - 1
+_MAX_STEPS = 1_000_000_000
+_MAX_BATCH_SIZE = 1_000_000
 
 
 @dataclasses.dataclass
-class FeatureTaggerConfig(hyperparams.Config):
+class Section(hyperparams.Config):
+    """A config of the Model Garden that checks what it is given.
+
+    Keys, types and limits are checked wherever a field gets its value: when a config is made, by
+    `override` and `replace`, and when an attribute is set.
+
+    Raises:
+        InputError: an unknown key (the nearest known one is named), or a value of another type or
+            outside of its limit.
+    """
+
+    def _set(self, k: str, v: Any) -> None:
+        if k not in self.RESERVED_ATTR:
+            v = _checked_section(type(self), {k: v}, self._prefix())[k]
+        super()._set(k, v)
+
+    def _override(self, override_dict: Mapping[str, Any], is_strict: bool = True) -> None:
+        # All values before any of them is taken.
+        values = _checked_section(type(self), override_dict, self._prefix())
+        super()._override(values, is_strict)
+
+    @classmethod
+    def _prefix(cls) -> str:
+        return f"{cls.__name__}."
+
+
+@dataclasses.dataclass
+class EncoderConfig(Section):
+    """The fields of `BertConfig`, with its defaults and limits.
+
+    Attributes:
+        vocab_size: unset: the size of the vocabulary of the prepared data.
+    """
+
+    vocab_size: int | None = same_as(BertConfig, "vocab_size", default=None)
+    hidden_size: int = same_as(BertConfig, "hidden_size")
+    num_hidden_layers: int = same_as(BertConfig, "num_hidden_layers")
+    num_attention_heads: int = same_as(BertConfig, "num_attention_heads")
+    intermediate_size: int = same_as(BertConfig, "intermediate_size")
+    hidden_act: str = same_as(BertConfig, "hidden_act")
+    hidden_dropout_prob: float = same_as(BertConfig, "hidden_dropout_prob")
+    attention_probs_dropout_prob: float = same_as(BertConfig, "attention_probs_dropout_prob")
+    max_position_embeddings: int = same_as(BertConfig, "max_position_embeddings")
+    type_vocab_size: int = same_as(BertConfig, "type_vocab_size")
+    initializer_range: float = same_as(BertConfig, "initializer_range")
+    layer_norm_eps: float = same_as(BertConfig, "layer_norm_eps")
+    embedding_size: int | None = same_as(BertConfig, "embedding_size")
+    share_layers: bool = same_as(BertConfig, "share_layers")
+    attention: str = same_as(BertConfig, "attention")
+    use_pooler: bool = same_as(BertConfig, "use_pooler")
+    bilstm: bool = same_as(BertConfig, "bilstm")
+
+
+@dataclasses.dataclass
+class FeatureTaggerConfig(Section):
     """The tagger on frozen features (Devlin et al. 2019, section 5.3), for `task: feature_tagging`.
 
     Attributes:
@@ -48,12 +88,12 @@ class FeatureTaggerConfig(hyperparams.Config):
     """
 
     features: str = "concat_last_four"
-    lstm_size: int = 768
-    lstm_layers: int = 2
+    lstm_size: int = bounded(768, least=1, most=65_536)
+    lstm_layers: int = bounded(2, least=1, most=100)
 
 
 @dataclasses.dataclass
-class ModelConfig(hyperparams.Config):
+class ModelConfig(Section):
     """The model.
 
     Attributes:
@@ -71,14 +111,14 @@ class ModelConfig(hyperparams.Config):
 
     encoder: EncoderConfig = dataclasses.field(default_factory=EncoderConfig)
     pretrained: str = ""
-    pretrained_step: int | None = None
+    pretrained_step: int | None = bounded(None, least=1, most=_MAX_STEPS)
     add_bilstm: bool = False
-    frozen_layers: int | None = None
+    frozen_layers: int | None = bounded(None, least=0, most=1_000)
     feature_tagger: FeatureTaggerConfig = dataclasses.field(default_factory=FeatureTaggerConfig)
 
 
 @dataclasses.dataclass
-class DataConfig(hyperparams.Config):
+class DataConfig(Section):
     """Prepared data (a folder written by data_prep).
 
     Attributes:
@@ -93,12 +133,12 @@ class DataConfig(hyperparams.Config):
     path: str = ""
     train_split: str = "train"
     eval_split: str = "dev"
-    shuffle_buffer: int = 20_000
-    batching: str = ""
+    shuffle_buffer: int = bounded(20_000, least=1, most=10_000_000)
+    batching: str = bounded("", choices=("", "padded", "bucketed", "packed"))
 
 
 @dataclasses.dataclass
-class OptimizerConfig(hyperparams.Config):
+class OptimizerConfig(Section):
     """The optimizer, with linear warm-up and linear decay (Devlin et al. 2019, A.2 and A.3).
 
     Attributes:
@@ -114,29 +154,29 @@ class OptimizerConfig(hyperparams.Config):
             the whole rate; 1: all alike.
     """
 
-    kind: str = "adamw"
-    learning_rate: float = 1e-4
-    warmup_steps: int | None = None
-    warmup_proportion: float = 0.1
-    weight_decay: float = 0.01
-    beta_1: float = 0.9
-    beta_2: float = 0.999
-    epsilon: float = 1e-6
+    kind: str = bounded("adamw", choices=("adamw", "lamb"))
+    learning_rate: float = bounded(1e-4, above=0, most=100)
+    warmup_steps: int | None = bounded(None, least=0, most=_MAX_STEPS)
+    warmup_proportion: float = bounded(0.1, least=0, most=1)
+    weight_decay: float = bounded(0.01, least=0, most=100)
+    beta_1: float = bounded(0.9, least=0, below=1)
+    beta_2: float = bounded(0.999, least=0, below=1)
+    epsilon: float = bounded(1e-6, above=0, most=1)
     bias_correction: bool = True
-    max_grad_norm: float = 1.0
-    layer_decay: float = 1.0
+    max_grad_norm: float = bounded(1.0, least=0, most=1_000_000)
+    layer_decay: float = bounded(1.0, above=0, most=1)
 
 
 @dataclasses.dataclass
-class TrainConfig(hyperparams.Config):
+class TrainConfig(Section):
     """The training loop.
 
     Attributes:
-        seed: of the weights, the order of the data and dropout.
+        seed: of the weights, the order of the data and dropout; 0 to 2**32 - 1.
         batch_size: global batch, in examples.
         epochs: passes over the training split, if `steps` is unset.
         steps: optimizer steps; unset: derived from `epochs` and the manifest's counts.
-        accumulate_steps: the batch is computed in this many parts, one after the other, for
+        accumulate_steps: the batch is computed in this many equal parts, one after the other, for
             batches that do not fit in memory; the update is the same.
         steps_per_execution: steps that run between two looks at the callbacks.
         log_every_steps: between two progress reports.
@@ -146,21 +186,21 @@ class TrainConfig(hyperparams.Config):
         class_weights: of the loss, one for each label in id order; empty: all alike.
     """
 
-    seed: int = 0
-    batch_size: int = 32
-    epochs: float = 3.0
-    steps: int | None = None
-    accumulate_steps: int = 1
-    steps_per_execution: int = 1
-    log_every_steps: int = 20
-    checkpoint_every_steps: int = 1000
-    checkpoint_every_seconds: float = 600.0
-    keep_checkpoints: int = 3
-    class_weights: list[float] = dataclasses.field(default_factory=list)
+    seed: int = bounded(0, least=0, most=_MAX_SEED)
+    batch_size: int = bounded(32, least=1, most=_MAX_BATCH_SIZE)
+    epochs: float = bounded(3.0, above=0, most=1_000_000)
+    steps: int | None = bounded(None, least=1, most=_MAX_STEPS)
+    accumulate_steps: int = bounded(1, least=1, most=_MAX_BATCH_SIZE)
+    steps_per_execution: int = bounded(1, least=1, most=_MAX_STEPS)
+    log_every_steps: int = bounded(20, least=1, most=_MAX_STEPS)
+    checkpoint_every_steps: int = bounded(1000, least=0, most=_MAX_STEPS)
+    checkpoint_every_seconds: float = bounded(600.0, least=0, most=1_000_000_000)
+    keep_checkpoints: int = bounded(3, least=1, most=1_000_000)
+    class_weights: list[float] = bounded([], least=0, most=1_000_000)
 
 
 @dataclasses.dataclass
-class EvaluationConfig(hyperparams.Config):
+class EvaluationConfig(Section):
     """Evaluation while training and with --mode=eval.
 
     Attributes:
@@ -172,15 +212,15 @@ class EvaluationConfig(hyperparams.Config):
             never.
     """
 
-    every_steps: int = 0
-    every_epochs: float = 0.0
-    batch_size: int = 64
+    every_steps: int = bounded(0, least=0, most=_MAX_STEPS)
+    every_epochs: float = bounded(0.0, least=0, most=1_000_000)
+    batch_size: int = bounded(64, least=1, most=_MAX_BATCH_SIZE)
     best_metric: str = ""
-    patience: int = 0
+    patience: int = bounded(0, least=0, most=_MAX_STEPS)
 
 
 @dataclasses.dataclass
-class RuntimeConfig(hyperparams.Config):
+class RuntimeConfig(Section):
     """Devices and numbers.
 
     Attributes:
@@ -192,15 +232,17 @@ class RuntimeConfig(hyperparams.Config):
         jit_compile: compile the training step with XLA.
     """
 
-    strategy: str = "one_device"
-    num_gpus: int = 0
-    precision: str = "float32"
+    strategy: str = bounded(
+        "one_device", choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu")
+    )
+    num_gpus: int = bounded(0, least=0, most=1_000)
+    precision: str = bounded("float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
     deterministic: bool = True
     jit_compile: bool = False
 
 
 @dataclasses.dataclass
-class SecondPhaseConfig(hyperparams.Config):
+class SecondPhaseConfig(Section):
     """The end of a run on other data: longer sequences (Devlin et al. 2019, A.2).
 
     Evaluation stays with `data.path`.
@@ -215,15 +257,19 @@ class SecondPhaseConfig(hyperparams.Config):
     """
 
     path: str = ""
-    start: float = 0.9
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    warmup_proportion: float = 0.1
+    start: float = bounded(0.9, above=0, below=1)
+    batch_size: int | None = bounded(None, least=1, most=_MAX_BATCH_SIZE)
+    learning_rate: float | None = bounded(None, above=0, most=100)
+    warmup_proportion: float = bounded(0.1, least=0, most=1)
 
 
 @dataclasses.dataclass
-class ExperimentConfig(hyperparams.Config):
-    """A whole run, as it stands in a YAML file. `task` names a module of official_bert.tasks."""
+class ExperimentConfig(Section):
+    """A whole run, as it stands in a YAML file.
+
+    Attributes:
+        task: a module of official_bert.tasks, or `package.module:Class` for a class of one's own.
+    """
 
     task: str = "pretraining"
     model: ModelConfig = dataclasses.field(default_factory=ModelConfig)
@@ -234,59 +280,52 @@ class ExperimentConfig(hyperparams.Config):
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
     runtime: RuntimeConfig = dataclasses.field(default_factory=RuntimeConfig)
 
+    def override(self, override_params: Mapping[str, Any], is_strict: bool = True) -> None:
+        """As of any config of the Model Garden; also made of the first values."""
+        super().override(override_params, is_strict)
+        self.check()
+
+    def check(self) -> None:
+        """Checks the rules between fields; each field alone was checked when it was set.
+
+        `override`, and so making a config, does this too.
+
+        Raises:
+            InputError: two settings contradict each other.
+        """
+        if not self.model.pretrained:
+            encoder = self.model.encoder.as_dict()
+            if encoder["vocab_size"] is None:
+                del encoder["vocab_size"]
+            try:
+                BertConfig.from_dict(encoder)
+            except InputError as error:
+                raise InputError(f"model.encoder: {error}") from error
+        train, second, evaluation = self.train, self.second_phase, self.evaluation
+        if evaluation.patience and not (evaluation.every_steps or evaluation.every_epochs):
+            raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
+        if second.path and train.steps is None:
+            raise InputError(
+                "second_phase.path needs train.steps, the steps of both phases together"
+            )
+        for name, size in (
+            ("train.batch_size", train.batch_size),
+            ("second_phase.batch_size", second.batch_size or train.batch_size),
+        ):
+            if size % train.accumulate_steps:
+                raise InputError(
+                    f"train.accumulate_steps is {train.accumulate_steps}: {name}, which is {size}, "
+                    "cannot be computed in so many equal parts; choose a divisor of it"
+                )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the resolved config as YAML."""
         with atomic_file(path) as file:
-            yaml.safe_dump(self.as_dict(), file, sort_keys=False)
+            file.write(dump_yaml(self.as_dict()))
 
-
-# Section and field -> (is the value good?, what it must be).
-_LIMITS: dict[str, tuple[typing.Callable[[Any], bool], str]] = {
-    "model.frozen_layers": (lambda v: v is None or v >= 0, "at least 0"),
-    "model.pretrained_step": (lambda v: v is None or v >= 1, "at least 1"),
-    "data.shuffle_buffer": (lambda v: v >= 1, "at least 1"),
-    "data.batching": (
-        lambda v: v in ("", "padded", "bucketed", "packed"),
-        "padded, bucketed or packed",
-    ),
-    "optimizer.layer_decay": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
-    "train.class_weights": (lambda v: all(w >= 0 for w in v), "numbers of at least 0"),
-    "evaluation.patience": (lambda v: v >= 0, "at least 0"),
-    "optimizer.kind": (lambda v: v in ("adamw", "lamb"), "adamw or lamb"),
-    "optimizer.learning_rate": (lambda v: v > 0, "above 0"),
-    "optimizer.warmup_steps": (lambda v: v is None or v >= 0, "at least 0"),
-    "optimizer.warmup_proportion": (lambda v: 0 <= v <= 1, "between 0 and 1"),
-    "optimizer.weight_decay": (lambda v: v >= 0, "at least 0"),
-    "optimizer.beta_1": (lambda v: 0 <= v < 1, "in [0, 1)"),
-    "optimizer.beta_2": (lambda v: 0 <= v < 1, "in [0, 1)"),
-    "optimizer.epsilon": (lambda v: v > 0, "above 0"),
-    "optimizer.max_grad_norm": (lambda v: v >= 0, "at least 0"),
-    "train.batch_size": (lambda v: v >= 1, "at least 1"),
-    "train.epochs": (lambda v: v > 0, "above 0"),
-    "train.steps": (lambda v: v is None or v >= 1, "at least 1"),
-    "train.accumulate_steps": (lambda v: v >= 1, "at least 1"),
-    "train.steps_per_execution": (lambda v: v >= 1, "at least 1"),
-    "train.log_every_steps": (lambda v: v >= 1, "at least 1"),
-    "train.checkpoint_every_steps": (lambda v: v >= 0, "at least 0"),
-    "train.checkpoint_every_seconds": (lambda v: v >= 0, "at least 0"),
-    "train.keep_checkpoints": (lambda v: v >= 1, "at least 1"),
-    "second_phase.start": (lambda v: 0 < v < 1, "above 0 and below 1"),
-    "second_phase.batch_size": (lambda v: v is None or v >= 1, "at least 1"),
-    "second_phase.learning_rate": (lambda v: v is None or v > 0, "above 0"),
-    "second_phase.warmup_proportion": (lambda v: 0 <= v <= 1, "between 0 and 1"),
-    "evaluation.every_steps": (lambda v: v >= 0, "at least 0"),
-    "evaluation.every_epochs": (lambda v: v >= 0, "at least 0"),
-    "evaluation.batch_size": (lambda v: v >= 1, "at least 1"),
-    "runtime.strategy": (
-        lambda v: v in ("one_device", "mirrored", "multi_worker_mirrored", "tpu"),
-        "one_device, mirrored, multi_worker_mirrored or tpu",
-    ),
-    "runtime.num_gpus": (lambda v: v >= 0, "at least 0"),
-    "runtime.precision": (
-        lambda v: v in ("float32", "mixed_bfloat16", "mixed_float16"),
-        "float32, mixed_bfloat16 or mixed_float16",
-    ),
-}
+    @classmethod
+    def _prefix(cls) -> str:
+        return ""
 
 
 def load_experiment(
@@ -294,85 +333,162 @@ def load_experiment(
 ) -> ExperimentConfig:
     """Reads YAML files, the later over the earlier, then overrides as `train.batch_size=16`.
 
+    Args:
+        files: YAML files of sections and keys.
+        overrides: each as `read_override` takes it; the later over the earlier.
+
     Raises:
         InputError: a file is missing or not YAML; a key is unknown (the nearest known one is
-            named); a value has the wrong type or is out of range.
+            named) or stands twice; a value has the wrong type or is out of range; settings
+            contradict each other. The message begins with the file.
     """
-    experiment = ExperimentConfig()
+    values: dict[str, Any] = {}
     for path in files:
-        _override(experiment, _read_yaml(path), source=str(path))
+        if not os.path.exists(path):
+            raise InputError(f"config file {path} does not exist")
+        _merge(values, _checked_source(read_yaml(path), str(path)))
     for text in overrides:
-        try:
-            values = hyperparams.override_params_dict(
-                hyperparams.ParamsDict(), text, is_strict=False
-            ).as_dict()
-        except (ValueError, tf.errors.NotFoundError, yaml.YAMLError) as error:
-            raise InputError(
-                f"cannot read the override {text!r}: write section.key=value"
-            ) from error
-        _override(experiment, values, source="--params_override")
-    if experiment.evaluation.patience and not (
-        experiment.evaluation.every_steps or experiment.evaluation.every_epochs
-    ):
-        raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
-    if experiment.second_phase.path and experiment.train.steps is None:
-        raise InputError("second_phase.path needs train.steps, the steps of both phases together")
-    for name, (good, requirement) in _LIMITS.items():
-        section, field = name.split(".")
-        value = getattr(getattr(experiment, section), field)
-        if not good(value):
-            raise InputError(f"{name} is {value!r}: it must be {requirement}")
-    return experiment
+        _merge(values, _checked_source(read_override(text), "--params_override"))
+    return ExperimentConfig(default_params=values)
 
 
-def _read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
-    if not os.path.isfile(path):
-        raise InputError(f"config file {path} does not exist")
+def config_files(names: Sequence[str]) -> list[str]:
+    """The files that values of a flag name, several in one value with commas between them.
+
+        config_files(["base.yaml,mine.yaml"])  # ["base.yaml", "mine.yaml"]
+
+    A file whose own name has a comma is taken as it is.
+    """
+    return [
+        part for name in names for part in ([name] if os.path.exists(name) else name.split(","))
+    ]
+
+
+# ---- overrides ------------------------------------------------------------------------------
+
+_KEY = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*")
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_END = re.compile(r"\s*(,|$)")
+
+
+def read_override(text: str) -> dict[str, Any]:
+    """Fields and values of a `--params_override`, by section.
+
+        read_override("train.batch_size=8,train.class_weights=[1.0, 2.0],model.pretrained='a,b'")
+        # {"train": {"batch_size": 8, "class_weights": [1.0, 2.0]}, "model": {"pretrained": "a,b"}}
+
+    A value in brackets or quotes is YAML; any other ends at the next comma and has no special
+    characters. As in the Model Garden, the text may also be YAML itself, or name a YAML file.
+
+    Raises:
+        InputError: of another form, or a field stands twice.
+    """
     try:
-        values = hyperparams.read_yaml_to_params_dict(str(path)).as_dict()
-    except yaml.YAMLError as error:
-        raise InputError(f"config file {path} is not YAML: {error}") from error
-    except (AttributeError, TypeError) as error:
-        raise InputError(f"config file {path} must hold sections with keys") from error
+        if text.strip() and not _KEY.match(text):
+            return _whole(text)
+        return _fields(text)
+    except InputError as error:
+        raise InputError(f"cannot read the override {shown(text)}: {error}") from error
+
+
+def _whole(text: str) -> dict[str, Any]:
+    if os.path.isfile(text):
+        return read_yaml(text)
+    values = parse_yaml(text)
+    if not isinstance(values, dict):
+        raise InputError("write section.key=value")
     return values
 
 
-def _override(config: hyperparams.Config, values: dict[str, Any], source: str) -> None:
-    config.override(_checked(type(config), values, source, prefix=""))
+def _fields(text: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    position = 0
+    while position < len(text):
+        key = _KEY.match(text, position)
+        if key is None:
+            raise InputError(
+                f"write section.key=value at {shown(text[position:])}; a value with a comma stands "
+                "in quotes"
+            )
+        value, position = _value(text, key.end())
+        *sections, name = key[1].split(".")
+        section = values
+        for part in sections:
+            section = section.setdefault(part, {})
+            if not isinstance(section, dict):
+                raise InputError(f"{part} has a value and keys: leave one of them out")
+        if name in section:
+            raise InputError(f"{key[1]} stands there twice")
+        section[name] = value
+    return values
 
 
-def _checked(cls: type, values: dict[str, Any], source: str, prefix: str) -> dict[str, Any]:
-    """`values` with every key known to the dataclass `cls` and every value of its type."""
-    hints = {
-        field.name: typing.get_type_hints(cls)[field.name] for field in dataclasses.fields(cls)
-    }
+def _value(text: str, start: int) -> tuple[Any, int]:
+    """The value that begins at `start`, and where the next key does."""
+    first = text[start : start + 1]
+    if first and first in "'\"[{":
+        stop = _quoted_end(text, start) if first in "'\"" else _bracket_end(text, start)
+        end = _END.match(text, stop)
+        if end is None:
+            raise InputError(f"write a comma before {shown(text[stop:])}")
+        return parse_yaml(text[start:stop]), end.end()
+    stop = text.find(",", start)
+    stop = len(text) if stop < 0 else stop
+    return parse_plain(text[start:stop].strip()), stop + 1
+
+
+def _quoted_end(text: str, start: int) -> int:
+    quoted = _QUOTED.match(text, start)
+    if quoted is None:
+        raise InputError(f"the quotes of {shown(text[start:])} are not closed")
+    return quoted.end()
+
+
+def _bracket_end(text: str, start: int) -> int:
+    depth, position = 0, start
+    while position < len(text):
+        character = text[position]
+        if character in "'\"":
+            position = _quoted_end(text, position)
+            continue
+        depth += (character in "[{") - (character in "]}")
+        position += 1
+        if depth == 0:
+            return position
+    raise InputError(f"the brackets of {shown(text[start:])} are not closed")
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def _checked_source(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    try:
+        return _checked_section(ExperimentConfig, values, "")
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
+
+
+def _checked_section(cls: type, values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """`values` with every key known to the dataclass `cls` and every value within its limit."""
+    known = [field.name for field in dataclasses.fields(cls)]
     checked = {}
     for key, value in values.items():
-        name = f"{prefix}{key}"
-        if key not in hints:
-            near = difflib.get_close_matches(str(key), hints, n=1, cutoff=0.4)
-            hint = f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(hints)}"
-            raise InputError(f"{source}: unknown key {name}; {hint}")
-        checked[key] = _checked_value(hints[key], value, source, name)
+        check_known(key, known, prefix)
+        name, section = f"{prefix}{key}", section_of(cls, key)
+        if section is None:
+            checked[key] = checked_field(cls, key, value, name)
+        elif isinstance(value, section):
+            checked[key] = value
+        elif isinstance(value, Mapping):
+            checked[key] = _checked_section(section, value, f"{name}.")
+        else:
+            raise InputError(f"{name} is a section of keys, not {shown(value)}")
     return checked
 
 
-def _checked_value(hint: Any, value: Any, source: str, name: str) -> Any:
-    optional = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    wanted = typing.get_args(hint)[0] if optional else hint
-    if optional and value is None:
-        return None
-    if dataclasses.is_dataclass(wanted):
-        if not isinstance(value, dict):
-            raise InputError(f"{source}: {name} is a section of keys, not {value!r}")
-        return _checked(typing.cast(type, wanted), value, source, prefix=f"{name}.")
-    if typing.get_origin(wanted) is list:
-        item = typing.get_args(wanted)[0]
-        if not isinstance(value, list | tuple):
-            raise InputError(f"{source}: {name} is {value!r}: it must be a list")
-        return [_checked_value(item, entry, source, name) for entry in value]
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise InputError(f"{source}: {name} is {value!r}: it must be of type {wanted.__name__}")
-    return value
+def _merge(values: dict[str, Any], later: Mapping[str, Any]) -> None:
+    for key, value in later.items():
+        if isinstance(value, dict) and isinstance(values.get(key), dict):
+            _merge(values[key], value)
+        else:
+            values[key] = value

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-_FILES = {"errors", "regular_file", "json_file"}
+_FILES = {"errors", "fields", "regular_file", "json_file", "yaml_file"}
 _BASE = _FILES | {"atomic", "class_path", "cli", "config", "experiment", "text", "layers"}
 _MIDDLE = {"data", "models", "training", "evaluation", "decoding", "model_folder"}
 _UPPER = {"checkpoints", "tasks", "runs", "inference", "ablation", "features"}
@@ -19,6 +19,8 @@ ALLOWED = {
     "errors": set(),
     "regular_file": {"errors"},
     "json_file": {"errors", "regular_file"},
+    "yaml_file": {"errors", "regular_file"},
+    "fields": {"errors"},
     "atomic": {"errors"},
     "cli": {"errors"},
     "class_path": {"errors"},
