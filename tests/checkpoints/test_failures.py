@@ -74,7 +74,10 @@ def change_weights(folder, change):
         ),
         ({"is_decoder": True}, "config.json has is_decoder True"),
         ({"hidden_act": "silu"}, "config.json has hidden_act 'silu'; known: gelu, gelu_new"),
-        ({"num_attention_heads": 5}, "config.json: hidden_size must be a multiple of"),
+        (
+            {"num_attention_heads": 5},
+            "config.json: hidden_size is 16: it must be a multiple of num_attention_heads",
+        ),
         ({"id2label": {"a": "b"}}, "config.json: id2label must map numbers to names"),
     ],
 )
