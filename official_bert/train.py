@@ -14,7 +14,7 @@ from absl import flags
 from official_bert import cli
 
 _CONFIG_FILES = flags.DEFINE_multi_string(
-    "config_file", [], "YAML config; may be repeated, the later over the earlier."
+    "config_file", [], "YAML config, or several with commas; repeated: the later over the earlier."
 )
 _OVERRIDES = flags.DEFINE_multi_string(
     "params_override", [], "Fields over the configs: 'train.batch_size=16,data.path=DIR'."
@@ -42,11 +42,11 @@ PREEMPTED_STATUS = 75
 
 
 def main() -> None:
-    from official_bert.experiment import load_experiment
+    from official_bert.experiment import config_files, load_experiment
     from official_bert.runs.run import Run
     from official_bert.training.loop import Interrupted
 
-    experiment = load_experiment(_CONFIG_FILES.value, _OVERRIDES.value)
+    experiment = load_experiment(config_files(_CONFIG_FILES.value), _OVERRIDES.value)
     run = Run(experiment, _MODEL_DIR.value, tpu=_TPU.value)
     try:
         if _MODE.value == "eval":

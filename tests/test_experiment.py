@@ -15,6 +15,7 @@ from official_bert.experiment import (
     OptimizerConfig,
     RuntimeConfig,
     TrainConfig,
+    config_files,
     load_experiment,
 )
 
@@ -39,6 +40,17 @@ def test_later_files_and_overrides_win(tmp_path):
     assert experiment.optimizer.weight_decay == 0.0
     assert experiment.model.pretrained == "some/folder"
     assert experiment.train.epochs == 3.0
+
+
+def test_a_flag_names_several_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert config_files(["a.yaml,b.yaml", "c.yaml"]) == ["a.yaml", "b.yaml", "c.yaml"]
+    _file(tmp_path, "train: {seed: 1}\n", "a,b.yaml")
+    assert config_files(["a,b.yaml"]) == ["a,b.yaml"]
+    _file(tmp_path, "train: {seed: 2}\n", "c.yaml")
+    with pytest.raises(InputError, match="config file d.yaml does not exist"):
+        load_experiment(config_files(["a,b.yaml", "c.yaml,d.yaml"]))
+    assert load_experiment(config_files(["a,b.yaml", "c.yaml"])).train.seed == 2
 
 
 def test_saved_and_read_again_it_is_the_same(tmp_path):

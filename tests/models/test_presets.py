@@ -11,13 +11,16 @@ from official_bert.checkpoints.source import HEADS, expected_shapes
 from tests.public_data import ROOT
 
 FOLDER = ROOT / "configs" / "encoders"
+# That of the published uncased models, for their parameter counts.
+VOCAB_SIZE = 30522
 
 
 def preset(name: str) -> tuple[BertConfig, str]:
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     fields = yaml.safe_load(text)
     assert list(fields) == ["model"] and list(fields["model"]) == ["encoder"]
-    return BertConfig.from_dict(fields["model"]["encoder"]), text
+    assert "vocab_size" not in fields["model"]["encoder"]
+    return BertConfig.from_dict({"vocab_size": VOCAB_SIZE, **fields["model"]["encoder"]}), text
 
 
 def parameters(config: BertConfig, kind: str = "encoder") -> int:
