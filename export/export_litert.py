@@ -12,6 +12,7 @@ from __future__ import annotations
 from absl import flags
 
 from official_bert import cli
+from official_bert.checkpoints.heads import ANSWERS
 from official_bert.errors import InputError
 
 _MODEL_DIR = flags.DEFINE_string(
@@ -19,7 +20,10 @@ _MODEL_DIR = flags.DEFINE_string(
 )
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder to write.", required=True)
 _TASK = flags.DEFINE_string(
-    "task", None, "The answer: next_sentence or embed; without it, what the model is for."
+    "task",
+    None,
+    f"The answer, one of the model's whose size does not depend on the text: {', '.join(ANSWERS)}; "
+    "without it, what the model is for.",
 )
 _PRECISION = flags.DEFINE_enum("precision", "int8", ["int8", "float32"], "Of the stored weights.")
 _LENGTHS = flags.DEFINE_list(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from absl import flags
 
 from official_bert import cli
+from official_bert.checkpoints.heads import ANSWERS
 
 _MODEL_DIR = flags.DEFINE_string(
     "model_dir", None, "Model folder, or another checkpoint.", required=True
@@ -27,8 +28,8 @@ _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace the version if it is
 _DEFAULT = flags.DEFINE_string(
     "default_signature",
     None,
-    "The answer that serving_default gives: fill_mask, next_sentence or embed; without it, what "
-    "the model is for.",
+    f"The answer that serving_default gives, one of the model's: {', '.join(ANSWERS)}; without it, "
+    "what the model is for.",
 )
 _PRECISION = flags.DEFINE_enum(
     "precision", "float32", ["float32", "bfloat16"], "Of the stored weights and the products."

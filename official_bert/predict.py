@@ -26,6 +26,7 @@ from absl import flags
 
 from official_bert import cli
 from official_bert.atomic import atomic_file
+from official_bert.checkpoints.heads import ANSWERS
 from official_bert.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ _LITERT = flags.DEFINE_string("litert", None, "A folder that export_litert wrote
 _TASK = flags.DEFINE_string(
     "task",
     None,
-    "The answer: fill_mask, next_sentence, embed, sentence_prediction, question_answering, tagging "
-    "or multiple_choice; without it, what the model is for.",
+    f"The answer: {', '.join(ANSWERS)}; without it, what the model is for.",
 )
 _INPUT_FILE = flags.DEFINE_string("input_file", None, "Text, a row a line; without it, stdin.")
 _OUTPUT_FILE = flags.DEFINE_string("output_file", None, "Where to write; without it, stdout.")

@@ -8,15 +8,9 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from official_bert.checkpoints.source import POOLED_KINDS, Source, expected_shapes
+from official_bert.checkpoints.source import Source, expected_shapes
 from official_bert.checkpoints.variables import named_variables, own_name
 from official_bert.errors import InputError
-from official_bert.models.classifier import BertClassifier
-from official_bert.models.encoder import BertEncoder
-from official_bert.models.multiple_choice import BertMultipleChoice
-from official_bert.models.pretrainer import BertPretrainer
-from official_bert.models.span_labeler import BertSpanLabeler
-from official_bert.models.token_classifier import BertTokenClassifier
 
 _SHOWN = 5
 # Parts of the encoder that may be made anew, like heads.
@@ -36,9 +30,11 @@ def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Mod
     Raises:
         InputError: the checkpoint and the model do not fit; both lists are in the message.
     """
-    if source.kind in POOLED_KINDS:
+    if source.head.pooled:
         source.config = source.config.replace(use_pooler=True)
     new = _check_fit(source, new_heads)
+    if source.head.has_classes and source.num_classes is None:
+        raise InputError(f"{source.path} does not say how many classes its new head has")
     filled: set[str] = set()
 
     def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
@@ -50,7 +46,9 @@ def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Mod
         return next_creator(**kwargs)
 
     with tf.variable_creator_scope(create):
-        model = _BUILDERS[source.kind](source)
+        model = source.head.build(
+            source.config, source.num_classes, source.head_dropout, {p.name for p in source.parts()}
+        )
     # Whatever is not so is a fault of ours: the two lists were compared above.
     assert filled == set(source.tensors) and filled | set(new) == set(named_variables(model))
     return model, new
@@ -58,7 +56,7 @@ def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Mod
 
 def _check_fit(source: Source, new_heads: bool) -> list[str]:
     """Compares names and shapes before anything is allocated; returns the names that may be new."""
-    shapes = expected_shapes(source.config, source.heads(), source.num_classes)
+    shapes = expected_shapes(source.config, source.parts(), source.num_classes)
     unfilled = [name for name in shapes if name not in source.tensors]
     new = [name for name in unfilled if new_heads and not _is_body(name)]
     unfilled = [name for name in unfilled if name not in new]
@@ -91,23 +89,3 @@ def _is_body(name: str) -> bool:
 def _listed(what: str, names: list[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{what} ({len(names)}): {', '.join(names[:_SHOWN]) or 'none'}{more}"
-
-
-def _pretrainer(source: Source) -> tf_keras.Model:
-    return BertPretrainer(source.config, use_next_sentence="next_sentence" in source.heads())
-
-
-def _classes(source: Source) -> int:
-    if source.num_classes is None:
-        raise InputError(f"{source.path} does not say how many classes its new head has")
-    return source.num_classes
-
-
-_BUILDERS: dict[str, Callable[[Source], tf_keras.Model]] = {
-    "encoder": lambda s: BertEncoder(s.config),
-    "pretrainer": _pretrainer,
-    "classifier": lambda s: BertClassifier(s.config, _classes(s), s.head_dropout),
-    "token_classifier": lambda s: BertTokenClassifier(s.config, _classes(s), s.head_dropout),
-    "multiple_choice": lambda s: BertMultipleChoice(s.config, s.head_dropout),
-    "span_labeler": lambda s: BertSpanLabeler(s.config),
-}

@@ -13,13 +13,13 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.extensions import refuse_extensions
+from official_bert.checkpoints.heads import kind_of
 from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
     Source,
-    drop_lone_next_sentence,
+    drop_lone_parts,
     expand,
-    head_kind,
     num_classes,
 )
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
@@ -31,7 +31,7 @@ from official_bert.json_file import read_json
 CONFIG_NAME = "bert_config.json"
 PREFIX_NAME = "bert_model.ckpt"
 # Keys of ours in a bert_config.json for google-research/bert, which reads past them. The first says
-# that "gelu" is erf here, the second which of the models with `output_weights` it is.
+# that "gelu" is erf here, the second which of the models with the same names of variables it is.
 _GELU_KEY = "official_bert_gelu"
 _KIND_KEY = "official_bert_kind"
 
@@ -56,13 +56,13 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         for ours, theirs in expand(name_maps.GOOGLE, config).items()
         if theirs in stored
     }
-    drop_lone_next_sentence(tensors, dropped)
+    drop_lone_parts(tensors, dropped)
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
         path=pathlib.Path(checkpoint.prefix),
         format="google_tf1",
         config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
-        kind=head_kind(tensors, kind or "classifier"),
+        kind=kind_of(tensors, kind),
         tensors=tensors,
         unused=[tensor.name for tensor in stored.values()],
         dropped=dropped,
@@ -106,6 +106,8 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> None:
     refuse_extensions(config, "google-research/bert")
     names = expand(name_maps.GOOGLE, config)
     variables = named_variables(model)
+    if not set(variables) <= set(names):
+        raise InputError(f"google-research/bert has no head of a {kind}: write another format")
     tf.raw_ops.SaveV2(
         prefix=os.fspath(folder / PREFIX_NAME),
         tensor_names=[names[ours] for ours in variables],

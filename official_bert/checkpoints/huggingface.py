@@ -6,12 +6,12 @@ import pathlib
 from typing import Any
 
 from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.heads import HEADS, HUGGINGFACE_KINDS, kind_of
 from official_bert.checkpoints.readers import read_safetensors
 from official_bert.checkpoints.source import (
     Source,
-    drop_lone_next_sentence,
+    drop_lone_parts,
     expand,
-    head_kind,
     num_classes,
 )
 from official_bert.checkpoints.tensors import StoredTensor
@@ -46,14 +46,6 @@ SAME_FIELDS = (
     "initializer_range",
     "layer_norm_eps",
 )
-_KINDS = {
-    "BertForPreTraining": "pretrainer",
-    "BertForMaskedLM": "pretrainer",
-    "BertForSequenceClassification": "classifier",
-    "BertForTokenClassification": "token_classifier",
-    "BertForMultipleChoice": "multiple_choice",
-    "BertForQuestionAnswering": "span_labeler",
-}
 
 
 def read(folder: pathlib.Path) -> Source:
@@ -77,13 +69,12 @@ def read(folder: pathlib.Path) -> Source:
         for ours, theirs in expand(name_maps.HUGGINGFACE, config).items()
         if theirs in stored
     }
-    drop_lone_next_sentence(tensors, dropped)
+    drop_lone_parts(tensors, dropped)
     architecture = next(iter(fields.get("architectures") or []), "")
-    declared = _KINDS.get(architecture, "encoder")
-    is_classifier = declared.endswith("classifier") or declared == "multiple_choice"
-    kind = head_kind(tensors, declared if is_classifier else "classifier")
+    declared = HUGGINGFACE_KINDS.get(architecture, "encoder")
+    kind = kind_of(tensors, declared)
     labels = _labels(folder, fields)
-    classes = num_classes(tensors) or (len(labels) if is_classifier else None)
+    classes = num_classes(tensors) or (len(labels) if HEADS[declared].has_classes else None)
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
         path=folder,

@@ -13,6 +13,7 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.extensions import refuse_extensions
+from official_bert.checkpoints.heads import HEADS
 from official_bert.checkpoints.huggingface import (
     CONFIG_NAME,
     SAFETENSORS_NAME,
@@ -22,19 +23,10 @@ from official_bert.checkpoints.huggingface import (
 from official_bert.checkpoints.source import expand
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
+from official_bert.errors import InputError
 from official_bert.text.vocab import Vocab
 
 _ACTIVATIONS = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "tanh": "tanh"}
-_ARCHITECTURES = {
-    "encoder": "BertModel",
-    "pretrainer": "BertForPreTraining",
-    "classifier": "BertForSequenceClassification",
-    "token_classifier": "BertForTokenClassification",
-    "multiple_choice": "BertForMultipleChoice",
-    "span_labeler": "BertForQuestionAnswering",
-}
-# Made with add_pooling_layer=False there.
-_WITHOUT_POOLER = ("token_classifier", "span_labeler")
 
 
 def write(
@@ -50,31 +42,35 @@ def write(
         Our names of variables that Hugging Face's class has not, and why.
 
     Raises:
-        InputError: the model has what Hugging Face's BertModel has not.
+        InputError: the model has what Hugging Face's BertModel has not, or a head that no class
+            there has.
     """
     config: BertConfig = model.config
     refuse_extensions(config, "Hugging Face's BertModel")
-    names = expand(name_maps.HUGGINGFACE, config)
+    head = HEADS[kind]
     variables = named_variables(model)
+    architecture = head.huggingface.get(tuple(part.name for part in head.parts_in(variables)))
+    if architecture is None:
+        raise InputError(f"transformers has no class for a {kind}: write another format")
+    names = expand(name_maps.HUGGINGFACE, config)
     arrays, dropped = {}, {}
     for ours, variable in variables.items():
-        if ours.startswith("encoder/pooler/") and kind in _WITHOUT_POOLER:
-            dropped[ours] = f"{_ARCHITECTURES[kind]} has no pooler"
+        if ours.startswith("encoder/pooler/") and not head.huggingface_pooler:
+            dropped[ours] = f"{architecture} has no pooler"
             continue
-        theirs = names[ours] if kind != "encoder" else names[ours].removeprefix("bert.")
+        theirs = names[ours] if head.parts else names[ours].removeprefix("bert.")
         array = variable.numpy()
         arrays[theirs] = np.ascontiguousarray(array.T) if ours.endswith("/kernel") else array
     # "pt" is what transformers asks of a file before it reads it.
     safetensors.numpy.save_file(arrays, folder / SAFETENSORS_NAME, metadata={"format": "pt"})
-    architecture = _ARCHITECTURES[kind]
-    if kind == "pretrainer" and "next_sentence/bias" not in variables:
-        architecture = "BertForMaskedLM"
     fields = _config_fields(config, architecture, vocab)
-    if "classifier/bias" in variables and kind != "multiple_choice":
-        labels = labels or unnamed_labels(variables["classifier/bias"].shape[0])
+    settings = model.get_config()
+    if head.has_classes:
+        labels = labels or unnamed_labels(settings["num_classes"])
         fields["id2label"] = dict(enumerate(labels))
         fields["label2id"] = {label: index for index, label in enumerate(labels)}
-        fields["classifier_dropout"] = model.get_config()["dropout"]
+    if "dropout" in head.settings:
+        fields["classifier_dropout"] = settings["dropout"]
     with atomic_file(folder / CONFIG_NAME) as file:
         json.dump(fields, file, indent=2, ensure_ascii=False)
         file.write("\n")

@@ -12,8 +12,8 @@ from absl import logging
 
 from official_bert.checkpoints.convert import make_model
 from official_bert.checkpoints.detect import find_source
+from official_bert.checkpoints.heads import HEADS
 from official_bert.checkpoints.resize import resize_positions, resize_vocab
-from official_bert.checkpoints.source import HEADS
 from official_bert.checkpoints.tokenizer_files import make_tokenizer
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
@@ -32,8 +32,7 @@ class Pretrained:
     Attributes:
         path: where it was.
         format: "official_bert", "huggingface", "google_tf1", "model_garden" or "tf_hub".
-        kind: "encoder", "pretrainer", "classifier", "token_classifier", "multiple_choice" or
-            "span_labeler".
+        kind: a key of `heads.HEADS`: "encoder", "pretrainer", "classifier", …
         model: the whole model with its head.
         vocab: None where the checkpoint has none.
         labels: names of the classes in id order; empty where nobody says.
@@ -71,8 +70,7 @@ class Pretrained:
     def missing_heads(self) -> tuple[str, ...]:
         """Those of "masked_lm" and "next_sentence" that the checkpoint has not."""
         names = named_variables(self.model)
-        heads = HEADS["pretrainer"]
-        return tuple(h for h in heads if not any(name.startswith(f"{h}/") for name in names))
+        return tuple(p.name for p in HEADS["pretrainer"].parts if not p.is_in(names))
 
     @functools.cached_property
     def tokenizer(self) -> BertTokenizer | None:

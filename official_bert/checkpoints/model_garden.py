@@ -17,12 +17,12 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import google, name_maps
 from official_bert.checkpoints.extensions import FACTORISED, refuse_extensions
+from official_bert.checkpoints.heads import kind_of
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
     Source,
-    drop_lone_next_sentence,
+    drop_lone_parts,
     expand,
-    head_kind,
     num_classes,
 )
 from official_bert.checkpoints.tensors import StoredTensor
@@ -75,7 +75,7 @@ def read_variables(
     for name in name_maps.MODEL_GARDEN_DROPPED:
         if name in stored:
             dropped[stored.pop(name).name] = "a span or a token head: nothing says which"
-    for pooler in name_maps.MODEL_GARDEN_HEAD_POOLERS:
+    for pooler in name_maps.MODEL_GARDEN_HEAD_POOLERS.values():
         if f"{pooler}/kernel" in stored:
             for part in ("kernel", "bias"):
                 encoders = stored.pop(f"pooler_transform/{part}", None)
@@ -88,12 +88,12 @@ def read_variables(
         for ours, theirs in expand(name_maps.MODEL_GARDEN, config).items()
         if theirs in stored
     }
-    drop_lone_next_sentence(tensors, dropped)
+    drop_lone_parts(tensors, dropped)
     return Source(
         path=pathlib.Path(checkpoint.prefix),
         format="model_garden",
         config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
-        kind=head_kind(tensors),
+        kind=kind_of(tensors),
         tensors=tensors,
         unused=[tensor.name for tensor in stored.values()],
         dropped=dropped,
@@ -130,7 +130,7 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> dict[str, s
             array = array.reshape(_split_shape(split[ours], config))
         _attach(root, paths[ours], tf.Variable(array, name=names[ours]))
     parts = {"encoder": root.encoder_network}
-    if kind == "pretrainer":
+    if hasattr(root, "masked_lm"):
         head = getattr(root, "classification_heads", None)
         parts |= {"model": root, "masked_lm": root.masked_lm}
         root.masked_lm.embedding_table = root.encoder_network._embedding_layer.embeddings
@@ -140,13 +140,13 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> dict[str, s
             pooler = tf.Module()
             for part, variable in vars(root.encoder_network._pooler_layer).items():
                 if isinstance(variable, tf.Variable):
-                    name = f"{name_maps.MODEL_GARDEN_HEAD_POOLERS[0]}/{part}"
+                    name = f"{name_maps.MODEL_GARDEN_HEAD_POOLERS['next_sentence']}/{part}"
                     setattr(pooler, part, tf.Variable(variable, name=name))
             getattr(head, "0").dense = pooler
             parts["next_sentence.pooler_dense"] = pooler
     tf.train.Checkpoint(**parts).write(os.fspath(folder / PREFIX_NAME))
     with atomic_file(folder / google.CONFIG_NAME) as file:
-        file.write(google.config_json(config, "pretrainer" if kind == "pretrainer" else "encoder"))
+        file.write(google.config_json(config, "encoder" if dropped else kind))
     return dropped
 
 

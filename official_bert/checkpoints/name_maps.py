@@ -2,12 +2,15 @@
 
 *Our names* are those of the models' variables without the model's own name, with `encoder/` before
 those of the encoder: `encoder/layer_0/attention/query/kernel`, `masked_lm/output_bias`. `{i}`
-stands for the number of a layer. Kernels are [inputs, outputs].
+stands for the number of a layer. Kernels are [inputs, outputs]. The names of heads come from
+`heads`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from official_bert.checkpoints.heads import PARTS
 
 
 def _prefixed(ours: str, theirs: str, names: Mapping[str, str]) -> dict[str, str]:
@@ -15,8 +18,17 @@ def _prefixed(ours: str, theirs: str, names: Mapping[str, str]) -> dict[str, str
     return {ours + key: theirs + value for key, value in names.items()}
 
 
-# Our names and shapes. V vocabulary, P positions, T types, E embedding width, H hidden,
-# I intermediate, C classes, U units of one direction of the BiLSTM, G its four gates.
+def _of_heads(program: str) -> dict[str, str]:
+    """The names of the variables of all heads in one program."""
+    return {
+        f"{part.name}/{name}": theirs
+        for part in PARTS
+        for name, theirs in getattr(part, program).items()
+    }
+
+
+# Our names and shapes, of the encoder. V vocabulary, P positions, T types, E embedding width,
+# H hidden, I intermediate, C classes, U units of one direction of the BiLSTM, G its four gates.
 SHAPES: dict[str, dict[str, str]] = {
     "embeddings": {
         "encoder/embeddings/word_embeddings": "VE",
@@ -57,16 +69,6 @@ SHAPES: dict[str, dict[str, str]] = {
         for direction in ("forward", "backward")
         for name, letters in {"kernel": "HG", "recurrent_kernel": "UG", "bias": "G"}.items()
     },
-    "masked_lm": {
-        "masked_lm/transform/kernel": "HE",
-        "masked_lm/transform/bias": "E",
-        "masked_lm/layer_norm/gamma": "E",
-        "masked_lm/layer_norm/beta": "E",
-        "masked_lm/output_bias": "V",
-    },
-    "next_sentence": {"next_sentence/kernel": "H2", "next_sentence/bias": "2"},
-    "classifier": {"classifier/kernel": "HC", "classifier/bias": "C"},
-    "span": {"span/kernel": "H2", "span/bias": "2"},
 }
 
 # Hugging Face transformers, BertFor…; `bert.` may be missing. Every kernel is transposed
@@ -107,17 +109,7 @@ HUGGINGFACE: dict[str, str] = {
             "output_layer_norm/beta": "output.LayerNorm.bias",
         },
     ),
-    "masked_lm/transform/kernel": "cls.predictions.transform.dense.weight",
-    "masked_lm/transform/bias": "cls.predictions.transform.dense.bias",
-    "masked_lm/layer_norm/gamma": "cls.predictions.transform.LayerNorm.weight",
-    "masked_lm/layer_norm/beta": "cls.predictions.transform.LayerNorm.bias",
-    "masked_lm/output_bias": "cls.predictions.bias",
-    "next_sentence/kernel": "cls.seq_relationship.weight",
-    "next_sentence/bias": "cls.seq_relationship.bias",
-    "classifier/kernel": "classifier.weight",
-    "classifier/bias": "classifier.bias",
-    "span/kernel": "qa_outputs.weight",
-    "span/bias": "qa_outputs.bias",
+    **_of_heads("huggingface"),
 }
 # Second names of the same array: they must hold the same values.
 HUGGINGFACE_TIED = {
@@ -127,7 +119,7 @@ HUGGINGFACE_TIED = {
 # Not weights: 0, 1, 2, …, and zeros.
 HUGGINGFACE_DROPPED = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids")
 
-# google-research/bert, TensorFlow 1. Its three output layers hold [classes, H].
+# google-research/bert, TensorFlow 1. Its output layers hold [classes, H].
 GOOGLE: dict[str, str] = {
     **_prefixed(
         "encoder/",
@@ -164,19 +156,11 @@ GOOGLE: dict[str, str] = {
             "output_layer_norm/beta": "output/LayerNorm/beta",
         },
     ),
-    "masked_lm/transform/kernel": "cls/predictions/transform/dense/kernel",
-    "masked_lm/transform/bias": "cls/predictions/transform/dense/bias",
-    "masked_lm/layer_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
-    "masked_lm/layer_norm/beta": "cls/predictions/transform/LayerNorm/beta",
-    "masked_lm/output_bias": "cls/predictions/output_bias",
-    "next_sentence/kernel": "cls/seq_relationship/output_weights",
-    "next_sentence/bias": "cls/seq_relationship/output_bias",
-    "classifier/kernel": "output_weights",
-    "classifier/bias": "output_bias",
-    "span/kernel": "cls/squad/output_weights",
-    "span/bias": "cls/squad/output_bias",
+    **_of_heads("google"),
 }
-GOOGLE_TRANSPOSED = ("next_sentence/kernel", "classifier/kernel", "span/kernel")
+GOOGLE_TRANSPOSED = tuple(
+    f"{part.name}/{name}" for part in PARTS for name in part.google_transposed
+)
 # Adam's moments stand beside each variable; a variable's own name never ends so.
 GOOGLE_DROPPED_SUFFIXES = ("/adam_m", "/adam_v", "/lamb_m", "/lamb_v")
 GOOGLE_DROPPED = ("global_step",)
@@ -222,19 +206,11 @@ MODEL_GARDEN: dict[str, str] = {
             "output_layer_norm/beta": "output_layer_norm/beta",
         },
     ),
-    "masked_lm/transform/kernel": "cls/predictions/transform/dense/kernel",
-    "masked_lm/transform/bias": "cls/predictions/transform/dense/bias",
-    "masked_lm/layer_norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
-    "masked_lm/layer_norm/beta": "cls/predictions/transform/LayerNorm/beta",
-    "masked_lm/output_bias": "cls/predictions/output_bias/bias",
-    "next_sentence/kernel": "next_sentence/logits/kernel",
-    "next_sentence/bias": "next_sentence/logits/bias",
-    "classifier/kernel": "sentence_prediction/logits/kernel",
-    "classifier/bias": "sentence_prediction/logits/bias",
+    **_of_heads("model_garden"),
 }
-# A classification head of the Model Garden has a pooler of its own, which is the one that was
-# trained: the encoder's `pooler_transform` beside it is untouched noise and is dropped.
-MODEL_GARDEN_HEAD_POOLERS = ("next_sentence/pooler_dense", "sentence_prediction/pooler_dense")
+MODEL_GARDEN_HEAD_POOLERS = {
+    part.name: part.model_garden_pooler for part in PARTS if part.model_garden_pooler
+}
 # A token classifier and a span labeler share this name, so that nobody can tell which it was.
 MODEL_GARDEN_DROPPED = ("predictions/transform/logits/kernel", "predictions/transform/logits/bias")
 
@@ -292,11 +268,5 @@ MODEL_GARDEN_PATHS: dict[str, str] = {
             "output_layer_norm/beta": "_output_layer_norm/beta",
         },
     ),
-    "masked_lm/transform/kernel": "masked_lm/dense/kernel",
-    "masked_lm/transform/bias": "masked_lm/dense/bias",
-    "masked_lm/layer_norm/gamma": "masked_lm/layer_norm/gamma",
-    "masked_lm/layer_norm/beta": "masked_lm/layer_norm/beta",
-    "masked_lm/output_bias": "masked_lm/output_bias.Sbias",
-    "next_sentence/kernel": "classification_heads/0/out_proj/kernel",
-    "next_sentence/bias": "classification_heads/0/out_proj/bias",
+    **_of_heads("model_garden_paths"),
 }

@@ -9,9 +9,10 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.atomic import atomic_file
+from official_bert.checkpoints.heads import HEADS, ONLY_TRAINED, kind_of
 from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
-from official_bert.checkpoints.source import HEADS, Source, head_kind, num_classes
+from official_bert.checkpoints.source import Source, num_classes
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.config import BertConfig
@@ -68,19 +69,16 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         if model != scope:
             models.add(model.removeprefix("bert_"))
         tensors[f"encoder/{own_name}" if model == scope else own_name] = tensor
-    if "feature_tagger" in models:
-        raise InputError(
-            f"{folder} holds a tagger on frozen features: official_bert.evaluate and "
-            "official_bert.predict --split can use it, nothing else"
-        )
-    # The three models with a `classifier` have names of their own, which stand in their variables'.
+    for model in models & ONLY_TRAINED.keys():
+        raise InputError(f"{folder} holds {ONLY_TRAINED[model]}")
+    # Models whose parts have the same names have names of their own, which stand in the variables'.
     kinds = [model for model in models if model in HEADS]
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
         path=prefix,
         format="official_bert",
         config=config,
-        kind=head_kind(tensors, kinds[0] if len(kinds) == 1 else "classifier"),
+        kind=kind_of(tensors, kinds[0] if len(kinds) == 1 else None),
         tensors=tensors,
         unused=[],
         dropped=dict.fromkeys(checkpoint.skipped, "state of the training run"),

@@ -7,22 +7,11 @@ import pathlib
 from collections.abc import Iterable, Mapping
 
 from official_bert.checkpoints import name_maps
+from official_bert.checkpoints.heads import HEADS, PARTS, Head, Part
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.config import BertConfig
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
-
-# The models and their heads. The names of the heads are the first parts of our names.
-HEADS: dict[str, tuple[str, ...]] = {
-    "encoder": (),
-    "pretrainer": ("masked_lm", "next_sentence"),
-    "classifier": ("classifier",),
-    "token_classifier": ("classifier",),
-    "multiple_choice": ("classifier",),
-    "span_labeler": ("span",),
-}
-# These read the pooled output.
-POOLED_KINDS = ("classifier", "multiple_choice")
 
 
 @dataclasses.dataclass
@@ -33,7 +22,7 @@ class Source:
         path: where, for messages.
         format: "official_bert", "huggingface", "google_tf1", "model_garden" or "tf_hub".
         config: of the encoder.
-        kind: a key of `HEADS`.
+        kind: a key of `heads.HEADS`.
         tensors: by our names, in our layout.
         unused: names in the file that are known neither as weights nor as something to drop.
         dropped: names in the file that are left out on purpose, and why.
@@ -57,46 +46,41 @@ class Source:
     vocab: Vocab | None = None
     tokenizer: TokenizerConfig | None = None
 
-    def heads(self) -> tuple[str, ...]:
-        """The heads that the model is to have; a pretrainer has those that the file has."""
-        heads = HEADS[self.kind]
-        if self.kind != "pretrainer":
-            return heads
-        return tuple(h for h in heads if any(name.startswith(h + "/") for name in self.tensors))
+    @property
+    def head(self) -> Head:
+        """The row of its kind."""
+        return HEADS[self.kind]
+
+    def parts(self) -> tuple[Part, ...]:
+        """What the model is to have beside the encoder."""
+        return self.head.parts_in(self.tensors)
 
 
-def head_kind(tensors: Mapping[str, StoredTensor], classifier_kind: str = "classifier") -> str:
-    """The kind of model that these tensors make, by their heads.
-
-    Args:
-        tensors: by our names.
-        classifier_kind: which of the three models with a `classifier` it would be.
-    """
-    if "masked_lm/output_bias" in tensors:
-        return "pretrainer"
-    if "span/bias" in tensors:
-        return "span_labeler"
-    return classifier_kind if "classifier/bias" in tensors else "encoder"
-
-
-def drop_lone_next_sentence(tensors: dict[str, StoredTensor], dropped: dict[str, str]) -> None:
-    """A next-sentence head without a masked-LM head beside it is no model of ours."""
-    if "masked_lm/output_bias" not in tensors:
-        for name in name_maps.SHAPES["next_sentence"]:
-            if name in tensors:
-                dropped[tensors.pop(name).name] = "a next-sentence head alone"
+def drop_lone_parts(tensors: dict[str, StoredTensor], dropped: dict[str, str]) -> None:
+    """A part that is optional in a head is no model of ours by itself: next sentence, say."""
+    for head in HEADS.values():
+        for part in head.parts:
+            if part.name in head.optional and not head.fits(tensors):
+                for name in [f"{part.name}/{variable}" for variable in part.shapes]:
+                    if name in tensors:
+                        why = f"a {part.name.replace('_', '-')} head alone"
+                        dropped[tensors.pop(name).name] = why
 
 
 def num_classes(tensors: Mapping[str, StoredTensor]) -> int | None:
     """The number of classes of a classifier; None without one."""
-    bias = tensors.get("classifier/bias")
-    return bias.shape[0] if bias else None
+    for part in PARTS:
+        for variable, letters in part.shapes.items():
+            tensor = tensors.get(f"{part.name}/{variable}")
+            if letters == "C" and tensor is not None and len(tensor.shape) == 1:
+                return tensor.shape[0]
+    return None
 
 
 def expected_shapes(
-    config: BertConfig, heads: Iterable[str], num_classes: int | None
+    config: BertConfig, parts: Iterable[Part], num_classes: int | None
 ) -> dict[str, tuple[int, ...]]:
-    """Our names and shapes of all variables of an encoder and these heads."""
+    """Our names and shapes of all variables of an encoder and these parts of heads."""
     sizes = {
         "V": config.vocab_size,
         "P": config.max_position_embeddings,
@@ -107,19 +91,21 @@ def expected_shapes(
         "C": num_classes or 1,
         "U": config.hidden_size // 2,
         "G": 4 * (config.hidden_size // 2),
+        "1": 1,
         "2": 2,
     }
-    parts = ["embeddings", "layers", *heads]
+    tables = [name_maps.SHAPES["embeddings"], name_maps.SHAPES["layers"]]
+    tables += [{f"{p.name}/{name}": axes for name, axes in p.shapes.items()} for p in parts]
     if config.embedding_width != config.hidden_size:
-        parts.append("projection")
+        tables.append(name_maps.SHAPES["projection"])
     if config.use_pooler:
-        parts.append("pooler")
+        tables.append(name_maps.SHAPES["pooler"])
     if config.bilstm:
-        parts.append("bilstm")
+        tables.append(name_maps.SHAPES["bilstm"])
     return {
         name.format(i=index): tuple(sizes[letter] for letter in letters)
-        for part in parts
-        for name, letters in name_maps.SHAPES[part].items()
+        for table in tables
+        for name, letters in table.items()
         for index in _layer_indices(name, config)
     }
 

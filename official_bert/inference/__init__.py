@@ -6,36 +6,14 @@ both give the same answers by construction.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from official_bert.checkpoints.heads import ANSWERS, HEADS
+from official_bert.class_path import load_class
 from official_bert.errors import InputError
 
 if TYPE_CHECKING:
     from official_bert.inference.base import AnswerModule
-
-# Name of the answer -> where its module is.
-_MODULES = {
-    "fill_mask": ("official_bert.inference.fill_mask", "FillMask"),
-    "next_sentence": ("official_bert.inference.next_sentence", "NextSentence"),
-    "embed": ("official_bert.inference.embed", "Embed"),
-    "sentence_prediction": (
-        "official_bert.inference.sentence_prediction",
-        "SentencePrediction",
-    ),
-    "question_answering": ("official_bert.inference.question_answering", "QuestionAnswering"),
-    "tagging": ("official_bert.inference.tagging", "Tagging"),
-    "multiple_choice": ("official_bert.inference.multiple_choice", "MultipleChoice"),
-}
-# What a checkpoint is (`Pretrained.kind`) -> the answers that it can give, the usual one first.
-_BY_KIND = {
-    "pretrainer": ("fill_mask", "next_sentence", "embed"),
-    "encoder": ("embed",),
-    "classifier": ("sentence_prediction",),
-    "span_labeler": ("question_answering",),
-    "token_classifier": ("tagging",),
-    "multiple_choice": ("multiple_choice",),
-}
 
 
 def answer_class(name: str) -> type[AnswerModule]:
@@ -44,10 +22,9 @@ def answer_class(name: str) -> type[AnswerModule]:
     Raises:
         InputError: there is none.
     """
-    if name not in _MODULES:
-        raise InputError(f"there is no answer {name!r}: it must be one of {', '.join(_MODULES)}")
-    module, attribute = _MODULES[name]
-    return getattr(importlib.import_module(module), attribute)
+    if name not in ANSWERS:
+        raise InputError(f"there is no answer {name!r}: it must be one of {', '.join(ANSWERS)}")
+    return load_class(ANSWERS[name])
 
 
 def answers_of_kind(kind: str) -> tuple[str, ...]:
@@ -56,6 +33,7 @@ def answers_of_kind(kind: str) -> tuple[str, ...]:
     Raises:
         InputError: models of this kind give no answers yet.
     """
-    if kind not in _BY_KIND:
-        raise InputError(f"a {kind} cannot answer yet; these can: {', '.join(_BY_KIND)}")
-    return _BY_KIND[kind]
+    if not HEADS[kind].answers:
+        able = ", ".join(head.kind for head in HEADS.values() if head.answers)
+        raise InputError(f"a {kind} cannot answer yet; these can: {able}")
+    return tuple(HEADS[kind].answers)

@@ -7,7 +7,8 @@ import tensorflow as tf
 import yaml
 
 from official_bert import BertConfig, BertEncoder
-from official_bert.checkpoints.source import HEADS, expected_shapes
+from official_bert.checkpoints.heads import HEADS
+from official_bert.checkpoints.source import expected_shapes
 from tests.public_data import ROOT
 
 FOLDER = ROOT / "configs" / "encoders"
@@ -24,7 +25,8 @@ def preset(name: str) -> tuple[BertConfig, str]:
 
 
 def parameters(config: BertConfig, kind: str = "encoder") -> int:
-    return sum(math.prod(shape) for shape in expected_shapes(config, HEADS[kind], None).values())
+    shapes = expected_shapes(config, HEADS[kind].parts, None)
+    return sum(math.prod(shape) for shape in shapes.values())
 
 
 # Millions with both pretraining heads: Turc et al. 2019, table 1; 12/768 is BERT-Base.
