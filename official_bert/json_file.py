@@ -33,13 +33,25 @@ def read_json(path: str | os.PathLike[str], *, limit: int = LIMIT) -> dict[str, 
         InputError: no such file, no regular one, too large, no JSON, or not an object; a key
             stands twice; NaN or an infinity; nested too deeply; a lone surrogate in a string.
     """
-    content = read_bytes(path, limit=limit)
+    return parse_json(read_bytes(path, limit=limit), os.fspath(path))
+
+
+def parse_json(content: bytes, name: str) -> dict[str, Any]:
+    """The JSON object in some bytes.
+
+    Args:
+        content: UTF-8; the caller has bounded its size.
+        name: how messages call it.
+
+    Raises:
+        InputError: as `read_json`.
+    """
     if content.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         raise InputError(
-            f"{path} starts with a byte-order mark: save it as UTF-8 without one, as JSON wants it"
+            f"{name} starts with a byte-order mark: save it as UTF-8 without one, as JSON wants it"
         )
     if content.count(b"{") + content.count(b"[") > _MAX_CONTAINERS:
-        raise InputError(f"{path} has more than {_MAX_CONTAINERS} objects and lists in it")
+        raise InputError(f"{name} has more than {_MAX_CONTAINERS} objects and lists in it")
     try:
         text = content.decode("utf-8")
         fields = json.loads(
@@ -50,23 +62,23 @@ def read_json(path: str | os.PathLike[str], *, limit: int = LIMIT) -> dict[str, 
             parse_int=_bounded,
         )
         if not isinstance(fields, dict):
-            raise InputError(f"{path} must hold a JSON object, got {type(fields).__name__}")
+            raise InputError(f"{name} must hold a JSON object, got {type(fields).__name__}")
         _check_depth(fields)
         if _SURROGATE.search(text):
             # Pairs have become one character by now; half a pair cannot be encoded.
             json.dumps(fields, ensure_ascii=False).encode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8, as JSON wants it"
+            f"{name} is not UTF-8 at byte {error.start}: save it as UTF-8, as JSON wants it"
         ) from error
     except UnicodeEncodeError as error:
-        raise InputError(f"{path} has half of a surrogate pair in a string") from error
+        raise InputError(f"{name} has half of a surrogate pair in a string") from error
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"{path} is not a JSON file: {error}") from error
+        raise InputError(f"{name} is not a JSON file: {error}") from error
     except RecursionError as error:
-        raise InputError(f"{path} is nested more than {_MAX_DEPTH} deep") from error
+        raise InputError(f"{name} is nested more than {_MAX_DEPTH} deep") from error
     return fields
 
 
@@ -79,8 +91,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON number")
 
 
 def _finite(digits: str) -> float:

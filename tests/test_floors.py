@@ -10,7 +10,16 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 _FILES = {"errors", "fields", "regular_file", "json_file", "yaml_file"}
-_BASE = _FILES | {"atomic", "class_path", "cli", "config", "experiment", "text", "layers"}
+_BASE = _FILES | {
+    "tensor_bundle",
+    "atomic",
+    "class_path",
+    "cli",
+    "config",
+    "experiment",
+    "text",
+    "layers",
+}
 _MIDDLE = {"data", "models", "training", "evaluation", "decoding", "model_folder"}
 _UPPER = {"checkpoints", "tasks", "runs", "inference", "ablation", "features"}
 
@@ -21,6 +30,7 @@ ALLOWED = {
     "json_file": {"errors", "regular_file"},
     "yaml_file": {"errors", "regular_file"},
     "fields": {"errors"},
+    "tensor_bundle": {"errors", "regular_file"},
     "atomic": {"errors"},
     "cli": {"errors"},
     "class_path": {"errors"},

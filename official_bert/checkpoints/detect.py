@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pathlib
 
-import tensorflow as tf
-
 from official_bert.checkpoints import google, huggingface, model_garden, official, tf_hub
 from official_bert.checkpoints.readers import read_tensorflow
 from official_bert.checkpoints.source import Source
 from official_bert.errors import InputError
+from official_bert.tensor_bundle import newest_prefix
 
 # Where a model folder of ours keeps checkpoints; the best one is the model.
 _OUR_FOLDERS = (official.BEST_NAME, official.CHECKPOINTS_NAME)
@@ -55,12 +54,12 @@ def _in_folder(folder: pathlib.Path) -> Source:
 
 
 def _newest_prefix(folder: pathlib.Path) -> pathlib.Path | None:
-    """The checkpoint of a folder: the one in its `checkpoint` file, or the only one."""
+    """The checkpoint of a folder: the one that its `checkpoint` file names, or the only one."""
     if not folder.is_dir():
         return None
-    latest = tf.train.latest_checkpoint(str(folder))
-    if latest is not None:
-        return pathlib.Path(latest)
+    newest = newest_prefix(folder)
+    if newest is not None:
+        return newest
     prefixes = sorted(path.with_suffix("") for path in folder.glob("*.index"))
     if len(prefixes) > 1:
         raise InputError(

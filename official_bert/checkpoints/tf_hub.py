@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import pathlib
 
-import tensorflow as tf
+import numpy as np
 from google.protobuf import message
 from tensorflow.core.protobuf import saved_model_pb2
 
 from official_bert.checkpoints import model_garden
-from official_bert.checkpoints.readers import read_tensorflow
+from official_bert.checkpoints.readers import read_tensorflow, read_tensorflow_value
 from official_bert.checkpoints.source import Source
 from official_bert.checkpoints.tokenizer_files import is_cased
 from official_bert.errors import InputError
+from official_bert.regular_file import read_bytes
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
 
 SAVED_MODEL_NAME = "saved_model.pb"
 _LOWER_CASE = "do_lower_case"
+# Of BERT-Large with its signatures: 12 MB.
+_MAX_GRAPH_BYTES = 64 << 20
 
 
 def read(folder: pathlib.Path) -> Source:
@@ -44,8 +47,8 @@ def _operations(folder: pathlib.Path) -> set[str]:
     """The kinds of operation in the graph; GELU by erf can be told from GELU by tanh."""
     saved_model = saved_model_pb2.SavedModel()
     try:
-        saved_model.ParseFromString((folder / SAVED_MODEL_NAME).read_bytes())
-    except (OSError, message.DecodeError) as error:
+        saved_model.ParseFromString(read_bytes(folder / SAVED_MODEL_NAME, limit=_MAX_GRAPH_BYTES))
+    except message.DecodeError as error:
         raise InputError(f"cannot read {folder / SAVED_MODEL_NAME}: {error}") from error
     return {
         node.op
@@ -57,6 +60,6 @@ def _operations(folder: pathlib.Path) -> set[str]:
 
 def _lower_case(folder: pathlib.Path, vocab: Vocab) -> bool:
     """What the export says; older ones without a word about it are judged by their vocabulary."""
-    reader = tf.train.load_checkpoint(str(folder / "variables" / "variables"))
     key = f"{_LOWER_CASE}/.ATTRIBUTES/VARIABLE_VALUE"
-    return bool(reader.get_tensor(key)) if reader.has_tensor(key) else not is_cased(vocab)
+    value = read_tensorflow_value(folder / "variables" / "variables", key)
+    return not is_cased(vocab) if value is None else bool(np.any(value))

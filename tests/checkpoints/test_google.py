@@ -186,7 +186,7 @@ def test_a_truncated_data_file_is_an_error_with_its_name(tmp_path):
     write_pretrained(bundle_of(BertEncoder(TINY), "encoder"), tmp_path / "out", "google_tf1")
     data = tmp_path / "out" / "bert_model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
-    with pytest.raises(InputError, match=r"bert_model.ckpt.data-\*, which is damaged or truncated"):
+    with pytest.raises(InputError, match=r"bert_model.ckpt.data-00000-of-00001 is truncated, or "):
         load_pretrained(tmp_path / "out")
 
 

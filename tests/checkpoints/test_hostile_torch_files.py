@@ -2,8 +2,6 @@
 
 import os
 import random
-import resource
-import signal
 import struct
 import zipfile
 
@@ -14,23 +12,11 @@ from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.errors import InputError
 from tests.checkpoints import bad_torch_files as bad
 from tests.checkpoints.bad_torch_files import name, number, sizes, state, storage, tensor, text
-
-
-@pytest.fixture(autouse=True)
-def limits():
-    """At most a gigabyte more than there is, and twenty seconds."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm") as file:
-        used = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), before[1]))
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
-    resource.setrlimit(resource.RLIMIT_AS, before)
+from tests.limits import limits
 
 
 def refuse(path, message):
-    with pytest.raises(InputError, match=message) as error:
+    with limits(), pytest.raises(InputError, match=message) as error:
         for stored in read_torch_file(path).values():
             stored.read()
     line = str(error.value)
