@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-_FILES = {"errors", "fields", "regular_file", "json_file", "yaml_file"}
+_FILES = {"errors", "fields", "file_errors", "regular_file", "json_file", "yaml_file"}
 _BASE = _FILES | {
     "tensor_bundle",
     "atomic",
@@ -32,8 +32,9 @@ ALLOWED = {
     "fields": {"errors"},
     "tensor_bundle": {"errors", "regular_file"},
     "atomic": {"errors"},
-    "cli": {"errors"},
     "class_path": {"errors"},
+    "file_errors": {"atomic"},
+    "cli": {"errors", "file_errors"},
     "config": _FILES,
     "experiment": _FILES | {"atomic", "config"},
     "text": _FILES | {"atomic", "cli"},
@@ -58,6 +59,7 @@ _DATA_PREP_SEES = {
     "official_bert.cli",
     "official_bert.config",
     "official_bert.errors",
+    "official_bert.file_errors",
     "official_bert.json_file",
     "official_bert.regular_file",
     "official_bert.text",

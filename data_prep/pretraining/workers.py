@@ -18,6 +18,7 @@ from multiprocessing import connection
 from typing import Any
 
 from official_bert.errors import InputError
+from official_bert.file_errors import explain
 
 # How many finished results may wait for an earlier one, for each worker.
 _AHEAD = 4
@@ -51,14 +52,20 @@ class WorkerPool:
         self._workers: list[_Worker] = []
         if num_workers > 1:
             fresh = multiprocessing.get_context("spawn")
-            for _ in range(num_workers):
-                here, there = fresh.Pipe()
-                process = fresh.Process(
-                    target=_serve, args=(there, make_context, settings), daemon=True
-                )
-                process.start()
-                there.close()
-                self._workers.append(_Worker(process, here))
+            # Ctrl-C reaches the whole process group; the parent alone answers it. What is blocked
+            # here stays blocked in a process that is started meanwhile.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                for _ in range(num_workers):
+                    here, there = fresh.Pipe()
+                    process = fresh.Process(
+                        target=_serve, args=(there, make_context, settings), daemon=True
+                    )
+                    process.start()
+                    there.close()
+                    self._workers.append(_Worker(process, here))
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -92,7 +99,7 @@ class WorkerPool:
 
         Raises:
             WorkerError: a worker was killed or failed.
-            InputError: `function` raised it.
+            InputError: `function` raised it, or an error of the file system.
         """
         if not self._workers:
             if self._context is None:
@@ -163,8 +170,6 @@ def _receive(worker: _Worker, job_name: str) -> Any:
 
 
 def _serve(pipe: connection.Connection, make_context: Callable[[Any], Any], settings: Any) -> None:
-    # Ctrl-C reaches the whole process group; the parent alone answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     context = None
     while True:
         try:
@@ -178,8 +183,9 @@ def _serve(pipe: connection.Connection, make_context: Callable[[Any], Any], sett
             result = function(context, job)
         except InputError as error:
             failure = ("input", str(error))
-        except Exception:
-            failure = ("error", traceback.format_exc())
+        except Exception as error:
+            line = explain(error)
+            failure = ("input", line) if line else ("error", traceback.format_exc())
         try:
             pipe.send((failure, result))
         except OSError:

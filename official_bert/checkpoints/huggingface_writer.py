@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shutil
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def write(
     with atomic_file(folder / CONFIG_NAME) as file:
         json.dump(fields, file, indent=2, ensure_ascii=False)
         file.write("\n")
+    # The library makes it readable by its owner alone, whatever the umask says.
+    shutil.copymode(folder / CONFIG_NAME, folder / SAFETENSORS_NAME)
     return dropped
 
 
