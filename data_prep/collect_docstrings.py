@@ -39,8 +39,6 @@ def main() -> None:
                 size += len(text.encode())
                 documents += 1
                 progress.update(len(text.encode()))
-    except OSError as error:
-        raise InputError(f"cannot write {_OUTPUT_FILE.value}: {error.strerror}") from error
     finally:
         progress.close()
     logging.info("%s: %d documents, %.1f MB", _OUTPUT_FILE.value, documents, size / 1e6)

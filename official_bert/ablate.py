@@ -4,13 +4,15 @@
       --params_override=data.path=data/cola,model.pretrained=MINILM \\
       --grid_file=configs/grids/paper_search.yaml --output_dir=ablation/cola
 
-A run that was stopped goes on with the same command, run by run. Where the grid is a single field
+A run that was stopped goes on with the same command, run by run; SIGTERM and Ctrl-C reach the run
+that is under way, which saves what it has. Where the grid is a single field
 of numbers, the picture has curves over it, one for each variant.
 """
 
 from __future__ import annotations
 
 import pathlib
+import sys
 
 from absl import flags
 
@@ -30,6 +32,16 @@ _LOWER = flags.DEFINE_bool("lower_is_better", False, "The best value of --metric
 
 
 def main() -> None:
+    from official_bert.ablation.child import Stopped
+
+    try:
+        _ablate()
+    except Stopped as stop:
+        print(f"stopped by {stop}: the same command goes on", file=sys.stderr)
+        sys.exit(stop.status)
+
+
+def _ablate() -> None:
     from official_bert.ablation import report
     from official_bert.ablation.grid import load_grid
     from official_bert.ablation.runs import run_all

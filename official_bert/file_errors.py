@@ -20,7 +20,7 @@ _REMEDIES = {
     errno.ENOTDIR: "a part of this path is a file where a folder is wanted: correct the path",
     errno.EISDIR: "name a file, this is a folder",
     errno.ENOENT: "check the name",
-    errno.EEXIST: "remove it, or choose another name",
+    errno.EEXIST: "something else has this name: choose another",
     errno.ENOTEMPTY: "remove what is in it, or choose another name",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ELOOP: "the links on this path lead in a circle: correct them",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from official_bert.ablation.child import run_child
 from official_bert.ablation.grid import SEED, Grid, Setting
 from official_bert.errors import InputError
 
@@ -39,7 +39,9 @@ def run_all(
 
     Raises:
         InputError: a run failed; its own message is on stderr.
+        Stopped: this process was asked to stop; the run that was under way has ended.
     """
+    output_dir.mkdir(parents=True, exist_ok=True)
     total = len(grid.settings) * len(grid.seeds)
     number = 0
     for setting in grid.settings:
@@ -52,7 +54,7 @@ def run_all(
             command += [f"--config_file={path}" for path in config_files]
             command += [f"--params_override={t}" for t in (*overrides, *own, f"{SEED}={seed}")]
             # Also for a run that is finished: it says so at once, or why it is another run.
-            status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+            status = run_child(command)
             if status:
                 raise InputError(
                     f"the run in {folder} ended with status {status}; what is finished stays, "

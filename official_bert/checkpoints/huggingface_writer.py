@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import re
 import shutil
 from typing import Any
 
@@ -63,7 +65,15 @@ def write(
         array = variable.numpy()
         arrays[theirs] = np.ascontiguousarray(array.T) if ours.endswith("/kernel") else array
     # "pt" is what transformers asks of a file before it reads it.
-    safetensors.numpy.save_file(arrays, folder / SAFETENSORS_NAME, metadata={"format": "pt"})
+    path = folder / SAFETENSORS_NAME
+    try:
+        safetensors.numpy.save_file(arrays, path, metadata={"format": "pt"})
+    except safetensors.SafetensorError as error:
+        # "Error while serializing: I/O error: No space left on device (os error 28)"
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            number = int(found[1])
+            raise OSError(number, os.strerror(number), str(path)) from error
+        raise
     fields = _config_fields(config, architecture, vocab)
     settings = model.get_config()
     if head.has_classes:
@@ -76,7 +86,7 @@ def write(
         json.dump(fields, file, indent=2, ensure_ascii=False)
         file.write("\n")
     # The library makes it readable by its owner alone, whatever the umask says.
-    shutil.copymode(folder / CONFIG_NAME, folder / SAFETENSORS_NAME)
+    shutil.copymode(folder / CONFIG_NAME, path)
     return dropped
 
 
