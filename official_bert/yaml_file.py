@@ -18,12 +18,12 @@ from official_bert.regular_file import read_bytes
 
 # A config has some hundred lines; class weights of 30,000 labels make it 250 KB.
 LIMIT = 1 << 19
-_MAX_NODES = 100_000
+_MAX_NODES = 50_000
 _MAX_DEPTH = 20
 _MAX_DIGITS = 100
 _FLOAT = "tag:yaml.org,2002:float"
 # YAML 1.1 takes 3e-5 and 1.0e5 as text. They are numbers here, as in the Model Garden's configs.
-_EXPONENTIAL = re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9_]+)[eE][-+]?[0-9]+$")
+_EXPONENTIAL = re.compile(r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$")
 
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -75,10 +75,6 @@ def parse_yaml(text: str) -> Any:
         raise InputError(f"this is not YAML: {where}{problem}") from error
     except yaml.YAMLError as error:
         raise InputError(f"this is not YAML: {' '.join(str(error).split())}") from error
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"a number that cannot be read: {error}") from error
 
 
 def parse_plain(text: str) -> Any:
@@ -113,6 +109,7 @@ class _Loader(yaml.SafeLoader):
     def __init__(self, text: str):
         super().__init__(text)
         self._open = 0
+        self._composed = 0
         # Nodes and levels of what stands below a node, aliases written out.
         self._sizes: dict[yaml.Node, tuple[int, int]] = {}
 
@@ -121,8 +118,11 @@ class _Loader(yaml.SafeLoader):
         if getattr(event, "tag", None) is not None:
             raise _refused(event.start_mark, f"the tag {shown(event.tag)}: write values plainly")
         self._open += 1
+        self._composed += 1
         if self._open > _MAX_DEPTH:
             raise _refused(event.start_mark, f"nested more than {_MAX_DEPTH} deep")
+        if self._composed > _MAX_NODES:
+            raise _refused(event.start_mark, f"more than {_MAX_NODES:,} values in all")
         node = super().compose_node(parent, index)
         assert node is not None
         self._open -= 1
@@ -131,6 +131,12 @@ class _Loader(yaml.SafeLoader):
         elif node not in self._sizes:
             raise _refused(event.start_mark, "an alias of something that it is a part of")
         return node
+
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        try:
+            return super().construct_yaml_int(node)
+        except ValueError as error:  # 0x_ is one by the rules of YAML.
+            raise InputError(f"{shown(node.value)} is a number without digits") from error
 
     def _measured(self, node: yaml.Node) -> tuple[int, int]:
         children: list[yaml.Node] = []
@@ -164,6 +170,7 @@ def _check_repeats(node: yaml.MappingNode) -> None:
                 )
 
 
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 # Dates stay text: a folder may be called 2024-01-01.
 _Loader.yaml_implicit_resolvers = {
     first: [r for r in resolvers if not r[0].endswith((":timestamp", ":value"))]
