@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
+from official_bert.yaml_file import read_yaml
 
 SEED = "train.seed"
+_MAX_RUNS = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,30 +58,32 @@ def load_grid(path: str | os.PathLike[str]) -> Grid:
         seeds: [1, 2, 3]           # optional; default [0]
 
     Raises:
-        InputError: not readable, or of another form.
+        InputError: not readable, of another form, or of more than 10,000 runs.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            fields = yaml.safe_load(file)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {error}") from error
-    if not isinstance(fields, dict) or set(fields) - {"variants", "grid", "seeds"}:
+    fields = read_yaml(path)
+    if set(fields) - {"variants", "grid", "seeds"}:
         raise InputError(f"{path}: must hold variants, grid and seeds, and nothing else")
     variants = fields.get("variants") or {"": {}}
     values = fields.get("grid") or {}
     seeds = fields.get("seeds") or [0]
-    if not all(isinstance(overrides, dict) for overrides in variants.values()):
+    if not isinstance(variants, dict) or not all(isinstance(v, dict) for v in variants.values()):
         raise InputError(f"{path}: each of variants is a name and {{field: value}}")
-    if not all(isinstance(choices, list) and choices for choices in values.values()):
+    if not isinstance(values, dict) or not all(
+        isinstance(choices, list) and choices for choices in values.values()
+    ):
         raise InputError(f"{path}: each of grid is a field and a list of values")
-    if not isinstance(seeds, list) or not all(isinstance(seed, int) for seed in seeds):
+    if not isinstance(seeds, list) or not all(type(seed) is int for seed in seeds):
         raise InputError(f"{path}: seeds is a list of whole numbers")
+    for field in (*values, *(field for overrides in variants.values() for field in overrides)):
+        if not isinstance(field, str) or "." not in field and field != "task":
+            raise InputError(f"{path}: {shown(field)} is no field: write section.key")
     if SEED in values:
         raise InputError(f"{path}: list the values of {SEED} under seeds")
+    runs = len(variants) * math.prod(map(len, values.values())) * len(seeds)
+    if runs > _MAX_RUNS:
+        raise InputError(f"{path}: makes {runs:,} runs, above {_MAX_RUNS:,}: leave values out")
     settings = [
-        _setting(name, overrides, dict(zip(values, choice, strict=True)))
+        _setting(str(name), overrides, dict(zip(values, choice, strict=True)))
         for name, overrides in variants.items()
         for choice in itertools.product(*values.values())
     ]

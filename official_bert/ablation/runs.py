@@ -49,7 +49,7 @@ def run_all(
             number += 1
             folder = run_folder(output_dir, setting, seed)
             print(f"run {number} of {total}: {setting.name}, seed {seed}", file=sys.stderr)
-            own = [f"{field}={_shown(value)}" for field, value in setting.overrides.items()]
+            own = [f"{field}={json.dumps(value)}" for field, value in setting.overrides.items()]
             command = [sys.executable, "-m", "official_bert.train", f"--model_dir={folder}"]
             command += [f"--config_file={path}" for path in config_files]
             command += [f"--params_override={t}" for t in (*overrides, *own, f"{SEED}={seed}")]
@@ -64,7 +64,3 @@ def run_all(
             if not results.exists():
                 raise InputError(f"{folder} has no {RESULTS_NAME}: the data has no dev split")
             yield setting, seed, json.loads(results.read_text(encoding="utf-8"))
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, bool | list | None) else str(value)

@@ -8,8 +8,6 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-import yaml
-
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.decoding.null_threshold import mean_null_threshold
 from official_bert.errors import InputError
@@ -19,6 +17,7 @@ from official_bert.inference.precision import to_bfloat16
 from official_bert.model_folder import CONFIG_NAME, ModelFolder
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import BertSpanLabeler
+from official_bert.yaml_file import read_yaml
 
 # [CLS], [SEP], [SEP] and a token.
 _LEAST_LENGTH = 4
@@ -107,7 +106,7 @@ def _task(folder: pathlib.Path) -> str:
     path = folder / CONFIG_NAME
     if not path.exists():
         return ""
-    return str(yaml.safe_load(path.read_text(encoding="utf-8")).get("task", ""))
+    return str(read_yaml(path).get("task", ""))
 
 
 def _max_seq_length(bundle: Pretrained, wanted: int | None, pad_to: int | None) -> int:

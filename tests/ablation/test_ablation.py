@@ -76,6 +76,23 @@ def test_nothing_but_seeds(tmp_path):
         ("seeds: [x]", "list of whole numbers"),
         ("grid: {train.seed: [1]}", "under seeds"),
         ("a: [", "is not YAML"),
+        ("", "grid.yaml is empty"),
+        ("[1]", "must hold sections with keys"),
+        ("variants: [a]", "each of variants is a name and"),
+        ("variants: {a: {1: 2}}", "1 is no field: write section.key"),
+        ("grid: 5", "each of grid is a field and a list of values"),
+        ("grid: {train: [{seed: 1}]}", "'train' is no field: write section.key"),
+        ("grid: {train.batch_size: []}", "a field and a list of values"),
+        ("seeds: 3", "list of whole numbers"),
+        ("seeds: [true]", "list of whole numbers"),
+        ("seeds: [1]\nseeds: [2]", "line 2: the key 'seeds' stands twice, first in line 1"),
+        ("seeds: !!python/object:os.system {}", "line 1: the tag"),
+        (
+            "grid: {"
+            + ", ".join(f"a.b{i}: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]" for i in range(12))
+            + "}",
+            "makes 1,000,000,000,000 runs, above 10,000: leave values out",
+        ),
     ],
 )
 def test_a_wrong_grid_is_told(tmp_path, text, message):
