@@ -280,15 +280,14 @@ class ExperimentConfig(Section):
     evaluation: EvaluationConfig = dataclasses.field(default_factory=EvaluationConfig)
     runtime: RuntimeConfig = dataclasses.field(default_factory=RuntimeConfig)
 
-    def override(self, override_params: Mapping[str, Any], is_strict: bool = True) -> None:
-        """As of any config of the Model Garden; also made of the first values."""
-        super().override(override_params, is_strict)
+    def _override(self, override_dict: Mapping[str, Any], is_strict: bool = True) -> None:
+        super()._override(override_dict, is_strict)
         self.check()
 
     def check(self) -> None:
         """Checks the rules between fields; each field alone was checked when it was set.
 
-        `override`, and so making a config, does this too.
+        Making a config, `override` and `replace` do this too; setting an attribute does not.
 
         Raises:
             InputError: two settings contradict each other.
@@ -478,7 +477,7 @@ def _checked_section(cls: type, values: Mapping[str, Any], prefix: str) -> dict[
         if section is None:
             checked[key] = checked_field(cls, key, value, name)
         elif isinstance(value, section):
-            checked[key] = value
+            checked[key] = value  # It was checked when it was made.
         elif isinstance(value, Mapping):
             checked[key] = _checked_section(section, value, f"{name}.")
         else:

@@ -81,6 +81,10 @@ BAD_INPUT = {
         (*_TRAIN, "--config_file={folder}/unknown_key.yaml"),
         "unknown key train.batchsize; did you mean train.batch_size?",
     ),
+    "several config files in a flag": (
+        (*_TRAIN, "--config_file={folder}/unknown_key.yaml,{folder}/nowhere.yaml"),
+        "unknown_key.yaml: unknown key train.batchsize",
+    ),
     "a sequence above max_position_embeddings": (
         (*_TRAIN, "--params_override=model.encoder.max_position_embeddings=8"),
         "sequences of 16 tokens, above model.encoder.max_position_embeddings 8",

@@ -118,6 +118,10 @@ FROM_PYTHON = {
         lambda: EvaluationConfig().replace(batch_size=True),
         "EvaluationConfig.batch_size is True: it must be a whole number",
     ),
+    "replaced with fields that contradict each other": (
+        lambda: ExperimentConfig().replace(train={"accumulate_steps": 3}),
+        "train.accumulate_steps is 3: train.batch_size, which is 32, cannot be computed in so many",
+    ),
     "set": (
         lambda: setattr(RuntimeConfig(), "precision", "float16"),
         "RuntimeConfig.precision is 'float16': it must be float32, mixed_bfloat16 or mixed_float16",
