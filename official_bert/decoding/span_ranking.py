@@ -8,7 +8,7 @@ B questions, W windows of all of them, K candidates of a window, n = n_best_size
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -69,7 +69,7 @@ def rank_answers(
     scores = tf.convert_to_tensor(found.start_logits) + found.end_logits  # [W, K]
     indices = _best_by_question(scores, questions, size)  # [B, K]
 
-    def of_best(values: tf.Tensor, filler: Any) -> tf.Tensor:
+    def of_best(values: tf.Tensor, filler: str | int | float) -> tf.Tensor:
         # One more, so that there is something to gather where there is no window.
         flat = tf.pad(tf.reshape(values, [-1]), [[0, 1]])
         return tf.where(indices < 0, filler, tf.gather(flat, tf.maximum(indices, 0)))  # [B, K]
@@ -93,7 +93,7 @@ def rank_answers(
     )  # [B, n]
     is_kept = distinct > _NEVER
 
-    def of_kept(values: tf.Tensor, filler: Any) -> tf.Tensor:
+    def of_kept(values: tf.Tensor, filler: str | int | float) -> tf.Tensor:
         return tf.where(is_kept, tf.gather(values, columns, batch_dims=1), filler)
 
     start_logits = of_kept(of_best(found.start_logits, _NEVER), _NEVER)

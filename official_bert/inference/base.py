@@ -12,13 +12,16 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import tensorflow as tf
+import tf_keras
 
 from official_bert.checkpoints.load import Pretrained
-from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.models.encoder import ENCODER_INPUTS, BertEncoder
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.segments import join_segments
 
 Tensors = Mapping[str, tf.Tensor]
+# The outputs for one row as Python values, by name: a str, an int, a float, or lists of these.
+RowOutputs = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +49,11 @@ class AnswerSource(Protocol):
     """The parts of a loaded checkpoint (`checkpoints.load.Pretrained`) that answers need."""
 
     @property
-    def model(self) -> Any:
-        """The model with its head; None where only the text side is wanted."""
+    def model(self) -> tf_keras.Model | None:
+        """The model with its head; None where another program computes the logits."""
 
     @property
-    def encoder(self) -> Any:
+    def encoder(self) -> BertEncoder | None:
         """The model's encoder."""
 
     @property
@@ -86,8 +89,7 @@ class AnswerModule(abc.ABC):
     def __init__(self, source: AnswerSource, options: AnswerOptions):
         assert source.vocab is not None and source.tokenizer is not None
         self._options = options
-        self._model = source.model
-        self._encoder = source.encoder
+        self._source = source
         self._vocab = source.vocab
         self._tokenizer = source.tokenizer
         self._labels = source.labels
@@ -104,7 +106,7 @@ class AnswerModule(abc.ABC):
         """The string inputs by name, each [B]."""
 
     @abc.abstractmethod
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         """Strings -> the encoder's inputs, int32 [rows, S] each, and what `decode` needs beside."""
 
     @abc.abstractmethod
@@ -112,7 +114,7 @@ class AnswerModule(abc.ABC):
         """The encoder's inputs -> what the model says before it is read as an answer."""
 
     @abc.abstractmethod
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         """What `logits` gave -> the answer, each output [B, …].
 
         Args:
@@ -127,24 +129,24 @@ class AnswerModule(abc.ABC):
 
     @classmethod
     @abc.abstractmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         """The answer to one row as lines for people.
 
         Args:
             texts: the row's strings.
-            answer: from `tidy`.
+            outputs: the row's, from `tidy`.
         """
 
     @classmethod
-    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
+    def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
         """One row of the outputs without what only fills up a batch.
 
         Args:
-            answer: the row's outputs as Python values.
+            outputs: the row's.
             candidates: how many of the best candidates stay, where the answer is a choice.
         """
         del candidates
-        return dict(answer)
+        return dict(outputs)
 
     @property
     def packs(self) -> bool:
@@ -153,9 +155,16 @@ class AnswerModule(abc.ABC):
         return False
 
     @property
-    def model(self) -> Any:
-        """The model with its head; None where LiteRT has it."""
-        return self._model
+    def model(self) -> tf_keras.Model:
+        """The model with its head."""
+        assert self._source.model is not None, "the logits are computed elsewhere"
+        return self._source.model
+
+    @property
+    def encoder(self) -> BertEncoder:
+        """The model's encoder."""
+        assert self._source.encoder is not None, "the logits are computed elsewhere"
+        return self._source.encoder
 
     @property
     def vocab_asset(self) -> tf.saved_model.Asset:

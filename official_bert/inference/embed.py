@@ -5,12 +5,11 @@ B rows, S sequence, H hidden.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
-from official_bert.inference.base import AnswerModule, Tensors, text_spec
+from official_bert.inference.base import AnswerModule, RowOutputs, Tensors, text_spec
 
 _LAYERS = 4
 _SHOWN = 6
@@ -32,12 +31,12 @@ class Embed(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         return self._join(self._tokenizer.tokenize(texts["text"])), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> the vectors themselves."""
-        outputs = self._encoder(dict(inputs), training=False)
+        outputs = self.encoder(dict(inputs), training=False)
         weights = tf.cast(inputs["input_mask"], tf.float32)
         weights /= tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, S]
 
@@ -47,7 +46,7 @@ class Embed(AnswerModule):
 
         last = outputs["sequence_output"]
         vectors = {"mean": mean(last)}
-        if self._encoder.config.first_sees_all:
+        if self.encoder.config.first_sees_all:
             vectors["cls"] = tf.cast(last[:, 0], tf.float32)
         if "pooled_output" in outputs:
             vectors["pooled"] = tf.cast(outputs["pooled_output"], tf.float32)
@@ -56,13 +55,13 @@ class Embed(AnswerModule):
             vectors["concat_last_four"] = tf.concat([mean(states) for states in layers], axis=-1)
         return vectors
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         return dict(logits)
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         lines = [texts[0]]
-        for name, vector in sorted(answer.items()):
+        for name, vector in sorted(outputs.items()):
             first = " ".join(f"{value:.4f}" for value in vector[:_SHOWN])
             lines.append(f"  {name} ({len(vector)} numbers): {first} …")
         return lines

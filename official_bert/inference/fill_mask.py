@@ -5,8 +5,7 @@ B rows, S sequence, M masks of the row with most, K candidates, V vocabulary, H 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -17,6 +16,7 @@ from official_bert.inference.base import (
     AnswerModule,
     AnswerOptions,
     AnswerSource,
+    RowOutputs,
     Tensors,
     text_spec,
 )
@@ -61,7 +61,7 @@ class FillMask(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         return self._join(self._tokenizer.tokenize(texts["text"])), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
@@ -87,7 +87,7 @@ class FillMask(AnswerModule):
         )  # [masks, K]
         return self._by_row(positions, probabilities, ids)
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         """As `answer`, which never has the logits of all masks in memory at a time."""
         positions = tf.RaggedTensor.from_tensor(logits["mask_positions"], padding=-1)
         at_masks = tf.boolean_mask(logits["mlm_logits"], logits["mask_positions"] >= 0)
@@ -99,7 +99,7 @@ class FillMask(AnswerModule):
         """int32 [B, (masks)], and [masks, K] each -> the answer."""
         count = self._options.candidates
 
-        def by_row(values: tf.Tensor, filler: Any) -> tf.Tensor:
+        def by_row(values: tf.Tensor, filler: str | int | float) -> tf.Tensor:
             return positions.with_values(values).to_tensor(filler, shape=[None, None, count])
 
         return {
@@ -110,22 +110,22 @@ class FillMask(AnswerModule):
         }
 
     @classmethod
-    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
-        count = answer["num_masks"]
+    def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
+        count = outputs["num_masks"]
         tidied = {
-            name: [mask[:candidates] for mask in answer[name][:count]]
+            name: [mask[:candidates] for mask in outputs[name][:count]]
             for name in ("tokens", "token_ids", "probabilities")
         }
         return {**tidied, "num_masks": count}
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         lines = [texts[0]]
-        if not answer["num_masks"]:
+        if not outputs["num_masks"]:
             return [*lines, "  (no [MASK] in it)"]
-        masks = zip(answer["tokens"], answer["probabilities"], strict=True)
+        masks = zip(outputs["tokens"], outputs["probabilities"], strict=True)
         for number, (tokens, probabilities) in enumerate(masks, start=1):
-            if answer["num_masks"] > 1:
+            if outputs["num_masks"] > 1:
                 lines.append(f"  mask {number}")
             lines += [
                 f"  {probability:.4f}  {token}"
@@ -145,7 +145,7 @@ class FillMask(AnswerModule):
             tf.not_equal(inputs["input_mask"], 0),
         )
         indices = tf.where(is_mask)  # [masks, 2], row by row
-        outputs = self._encoder(dict(inputs), training=False)
+        outputs = self.encoder(dict(inputs), training=False)
         states = tf.gather_nd(outputs["sequence_output"], indices)  # [masks, H]
         counts = tf.math.count_nonzero(is_mask, axis=1)  # [B]
         positions = tf.RaggedTensor.from_row_lengths(
@@ -155,8 +155,8 @@ class FillMask(AnswerModule):
 
     def _mask_logits(self, states: tf.Tensor) -> tf.Tensor:
         """[masks, H] -> float32 [masks, V]."""
-        table = self._encoder.embeddings.word_embeddings
-        return self._model.masked_lm(states[tf.newaxis], table)[0]
+        table = self.encoder.embeddings.word_embeddings
+        return self.model.masked_lm(states[tf.newaxis], table)[0]
 
     def _best_of(self, logits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """float32 [masks, V] -> probabilities and ids [masks, K]."""

@@ -7,7 +7,6 @@ import functools
 import os
 import pathlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -36,8 +35,8 @@ class _Source:
     tokenizer: BertTokenizer
     vocab: Vocab
     labels: tuple[str, ...]
-    model: Any = None
-    encoder: Any = None
+    model: None = None
+    encoder: None = None
 
 
 class LiteModel:
@@ -129,7 +128,8 @@ class LiteModel:
             for name, values in inputs.items()
         }
         if not self._slots:
-            return self._runners[length](**cut)
+            outputs: dict[str, np.ndarray] = self._runners[length](**cut)
+            return outputs
         packed, indices = _packed(cut, self._slots[length])
         outputs = self._runners[length](**packed)
         return {name: values[indices[:, 0], indices[:, 1]] for name, values in outputs.items()}
@@ -153,7 +153,7 @@ def _packed(
 
 
 @functools.cache
-def _packer(length: int, slots: int) -> Any:
+def _packer(length: int, slots: int) -> tf.types.experimental.ConcreteFunction:
     """The graph of `pack_with_indices` for rows of `length` tokens and `slots` texts."""
     specs = {name: tf.TensorSpec([None, length], tf.int32) for name in ENCODER_INPUTS}
     function = tf.function(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from official_bert.inference.base import AnswerModule, Tensors, text_spec
+from official_bert.inference.base import AnswerModule, RowOutputs, Tensors, text_spec
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.tasks.multiple_choice import choice_logits
 
@@ -40,7 +39,7 @@ class MultipleChoice(AnswerModule):
         shape = [None, None, self._options.pad_to]
         return {name: tf.TensorSpec(shape, tf.int32, name=name) for name in ENCODER_INPUTS}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         """Strings -> the encoder's inputs, int32 [B, C, S] each; 0 for choices of ""."""
         choices = texts["choices"]
         count = tf.shape(choices)[1]
@@ -55,10 +54,10 @@ class MultipleChoice(AnswerModule):
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `logits` float32 [B, C]."""
-        logits = self._model(dict(inputs), training=False)
+        logits = self.model(dict(inputs), training=False)
         return {"logits": choice_logits(logits, inputs["input_mask"])}
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         probabilities = tf.nn.softmax(logits["logits"])
         return {
             "choice": tf.argmax(probabilities, axis=1, output_type=tf.int32),
@@ -66,11 +65,11 @@ class MultipleChoice(AnswerModule):
         }
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         prompt, *choices = texts
-        scored = zip(answer["probabilities"], choices, strict=False)
+        scored = zip(outputs["probabilities"], choices, strict=False)
         lines = [f"  {probability:.4f}  {choice}" for probability, choice in scored]
-        lines[answer["choice"]] = f"> {lines[answer['choice']][2:]}"
+        lines[outputs["choice"]] = f"> {lines[outputs['choice']][2:]}"
         return [prompt, *lines]
 
     def samples(self) -> list[dict[str, np.ndarray]]:

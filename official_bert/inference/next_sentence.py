@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from official_bert.checkpoints.load import Pretrained
-from official_bert.inference.base import AnswerModule, Tensors, text_spec
+from official_bert.inference.base import AnswerModule, RowOutputs, Tensors, text_spec
 
 
 class NextSentence(AnswerModule):
@@ -24,18 +23,18 @@ class NextSentence(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: text_spec(name) for name in ("text_a", "text_b")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         segments = [self._tokenizer.tokenize(texts[name]) for name in self.text_inputs]
         return self._join(*segments), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `next_sentence` float32 [B, 2]; class 0: the second text goes on after the first."""
-        pooled = self._encoder(dict(inputs), training=False)["pooled_output"]
-        return {"next_sentence": tf.cast(self._model.next_sentence(pooled), tf.float32)}
+        pooled = self.encoder(dict(inputs), training=False)["pooled_output"]
+        return {"next_sentence": tf.cast(self.model.next_sentence(pooled), tf.float32)}
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         return {"is_next_probability": tf.nn.softmax(logits["next_sentence"])[:, 0]}
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
-        return [f"{answer['is_next_probability']:.4f}  {texts[0]} ||| {texts[1]}"]
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
+        return [f"{outputs['is_next_probability']:.4f}  {texts[0]} ||| {texts[1]}"]

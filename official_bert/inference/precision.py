@@ -23,7 +23,7 @@ def to_bfloat16(model: _Model) -> _Model:
     policy = tf_keras.mixed_precision.global_policy()
     tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
     try:
-        copy = type(model).from_config(model.get_config())
+        copy: _Model = type(model).from_config(model.get_config())
     finally:
         tf_keras.mixed_precision.set_global_policy(policy)
     copy.set_weights(model.get_weights())

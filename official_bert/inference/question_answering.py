@@ -6,8 +6,7 @@ B rows, W windows of all rows, S sequence, K candidates of a window, C candidate
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -23,9 +22,11 @@ from official_bert.inference.base import (
     AnswerModule,
     AnswerOptions,
     AnswerSource,
+    RowOutputs,
     Tensors,
     text_spec,
 )
+from official_bert.models.span_labeler import SpanLogits
 from official_bert.text.windows import WindowRule, cut_windows
 
 # Windows that go through the model at a time: memory stays bounded however long a context is.
@@ -78,7 +79,7 @@ class QuestionAnswering(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: text_spec(name) for name in ("question", "context")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         """Strings -> the windows of all rows, int32 [W, S] each, and where their tokens are."""
         ids, starts, ends = self._tokenizer.tokenize_with_offsets(texts["context"])
         questions = self._tokenizer.tokenize(texts["question"])
@@ -88,21 +89,23 @@ class QuestionAnswering(AnswerModule):
         return windows.inputs, {
             "contexts": texts["context"],
             "rows": windows.rows,
-            "tokens": ContextTokens(
-                windows.of_context(starts), windows.of_context(ends), windows.is_max_context
-            ),
+            "token_starts": windows.of_context(starts),
+            "token_ends": windows.of_context(ends),
+            "is_max_context": windows.is_max_context,
         }
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `start_logits` and `end_logits`, float32 [W, S]."""
-        return self._model(dict(inputs), training=False)._asdict()
+        outputs: SpanLogits = self.model(dict(inputs), training=False)
+        return outputs._asdict()
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """As `decode`, which has the logits of all windows in memory."""
         inputs, context = self.encode(texts)
 
         def found(block: tuple[Tensors, ContextTokens]) -> WindowAnswers:
-            return window_answers(self.logits(block[0]), block[1], self._spans)
+            block_inputs, tokens = block
+            return window_answers(self.logits(block_inputs), tokens, self._spans)
 
         candidates = [None, self._spans.candidates]
         signature = WindowAnswers(
@@ -113,39 +116,39 @@ class QuestionAnswering(AnswerModule):
             null_start_logits=tf.TensorSpec([None], tf.float32),
             null_end_logits=tf.TensorSpec([None], tf.float32),
         )
-        rows = (inputs, context["tokens"])
+        rows = (inputs, _tokens(context))
         return self._answers(in_blocks(found, rows, _WINDOWS_AT_ONCE, signature), context)
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
-        return self._answers(window_answers(logits, context["tokens"], self._spans), context)
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
+        return self._answers(window_answers(logits, _tokens(context), self._spans), context)
 
     @classmethod
-    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
-        given = sum(start >= 0 for start in answer["nbest_start"][:candidates])
+    def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
+        given = sum(start >= 0 for start in outputs["nbest_start"][:candidates])
         return {
             name: value[:given] if name.startswith("nbest_") else value
-            for name, value in answer.items()
+            for name, value in outputs.items()
         }
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         lines = [texts[0]]
-        if answer["answer_start"] < 0:
-            lines.append(f"  {answer['score']:.4f}  (no answer)")
+        if outputs["answer_start"] < 0:
+            lines.append(f"  {outputs['score']:.4f}  (no answer)")
         else:
-            span = f"characters {answer['answer_start']}-{answer['answer_end']}"
-            lines.append(f"  {answer['score']:.4f}  {answer['answer']}  ({span})")
+            span = f"characters {outputs['answer_start']}-{outputs['answer_end']}"
+            lines.append(f"  {outputs['score']:.4f}  {outputs['answer']}  ({span})")
         nbest = zip(
-            answer["nbest_answer"],
-            answer["nbest_start"],
-            answer["nbest_end"],
-            answer["nbest_score"],
+            outputs["nbest_answer"],
+            outputs["nbest_start"],
+            outputs["nbest_end"],
+            outputs["nbest_score"],
             strict=True,
         )
         further = [
             f"    {score:.4f}  {text}  ({start}-{end})"
             for text, start, end, score in nbest
-            if (start, end) != (answer["answer_start"], answer["answer_end"])
+            if (start, end) != (outputs["answer_start"], outputs["answer_end"])
         ]
         return [*lines, *further]
 
@@ -155,7 +158,7 @@ class QuestionAnswering(AnswerModule):
         words = random.Random(0).choices(" ".join(texts[4:]).split(), k=5000)
         return [texts[0], " ".join(words), *texts[2:]]
 
-    def _answers(self, found: WindowAnswers, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def _answers(self, found: WindowAnswers, context: Tensors) -> dict[str, tf.Tensor]:
         """The candidates of all windows -> the answer to each row."""
         contexts = context["contexts"]
         ranked = rank_answers(contexts, context["rows"], found, self._spans)
@@ -176,3 +179,9 @@ class QuestionAnswering(AnswerModule):
             "nbest_end": tf.where(is_listed, ends, -1),
             "nbest_score": probabilities[:, :given],
         }
+
+
+def _tokens(context: Tensors) -> ContextTokens:
+    return ContextTokens(
+        *(context[name] for name in ("token_starts", "token_ends", "is_max_context"))
+    )

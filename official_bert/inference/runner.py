@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,12 +11,11 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  An export uses its ops.
 
 from official_bert.errors import InputError
-from official_bert.inference.base import AnswerModule
+from official_bert.inference.base import AnswerModule, RowOutputs, Tensors
 from official_bert.inference.export_info import ExportInfo
 
 Row = tuple[bytes, ...]
 Text = TypeVar("Text", bytes, str)
-Answer = Mapping[str, tf.Tensor]
 _SEPARATORS = (b"|||", b"\t")
 
 
@@ -29,7 +28,7 @@ class Answerer:
     """
 
     def __init__(
-        self, inputs: Sequence[str], function: Callable[..., Answer], *, several: bool = False
+        self, inputs: Sequence[str], function: Callable[..., Tensors], *, several: bool = False
     ):
         self.inputs = tuple(inputs)
         self.several = several
@@ -65,7 +64,7 @@ class Answerer:
         *names, last = self.inputs
         return {**dict(zip(names, texts, strict=False)), last: list(texts[len(names) :])}
 
-    def __call__(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def __call__(self, rows: Sequence[Row]) -> list[RowOutputs]:
         """The answers to a batch of rows, as Python values; text is decoded."""
         named = [self.named(row) for row in rows]
         columns = {name: [row[name] for row in named] for name in self.inputs}
@@ -88,7 +87,7 @@ class Answerer:
         return answers
 
 
-def answer_function(module: AnswerModule) -> Any:
+def answer_function(module: AnswerModule) -> tf.types.experimental.ConcreteFunction:
     """The graph of `module.answer`, called with the texts by name."""
     function = tf.function(lambda **texts: module.answer(texts), autograph=False)
     return function.get_concrete_function(**module.text_inputs)
@@ -126,11 +125,13 @@ def read_rows(
 
 
 def _values(tensor: tf.Tensor) -> list[Any]:
-    array = tensor.numpy()
-    return _decoded(array) if array.dtype == object else array.tolist()
+    array: np.ndarray = tensor.numpy()
+    values: list[Any] = array.tolist()
+    return _decoded(values) if array.dtype == object else values
 
 
-def _decoded(array: np.ndarray) -> Any:
-    if isinstance(array, bytes):
-        return array.decode("utf-8", errors="replace")
-    return [_decoded(item) for item in array]
+def _decoded(values: list[Any]) -> list[Any]:
+    return [
+        value.decode("utf-8", errors="replace") if isinstance(value, bytes) else _decoded(value)
+        for value in values
+    ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -13,6 +12,7 @@ from official_bert.inference.base import (
     AnswerModule,
     AnswerOptions,
     AnswerSource,
+    RowOutputs,
     Tensors,
     text_spec,
 )
@@ -42,9 +42,9 @@ class SentencePrediction(AnswerModule):
 
     @property
     def packs(self) -> bool:
-        return can_pack(self._encoder.config)
+        return can_pack(self.encoder.config)
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self._inputs)), {}
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
@@ -56,15 +56,15 @@ class SentencePrediction(AnswerModule):
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `logits` float32 [B, C]; of packed rows [R, N, C]."""
-        return {"logits": self._model(dict(inputs), training=False)}
+        return {"logits": self.model(dict(inputs), training=False)}
 
     def _packed_logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """As `logits`; without the padding of a batch of texts of many lengths."""
         packed, indices = pack_with_indices(inputs)
         del packed["record_weights"]
-        return {"logits": tf.gather_nd(self._model(packed, training=False), indices)}
+        return {"logits": tf.gather_nd(self.model(packed, training=False), indices)}
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         values = tf.cast(logits["logits"], tf.float32)
         if self._problem == REGRESSION:
             return {"score": values[:, 0]}
@@ -88,17 +88,19 @@ class SentencePrediction(AnswerModule):
         return list(self._labels) or [str(index) for index in range(count)]
 
     @classmethod
-    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
-        tidied = dict(answer)
+    def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
+        tidied = dict(outputs)
         if "labels" in tidied:
             tidied["labels"] = [label for label in tidied["labels"] if label]
         return tidied
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         text = " ||| ".join(texts)
-        if "score" in answer:
-            return [f"{answer['score']:.4f}  {text}"]
-        if "label" in answer:
-            return [f"{answer['label']}  {answer['probabilities'][answer['label_id']]:.4f}  {text}"]
-        return [f"{', '.join(answer['labels']) or '(no label)'}  {text}"]
+        if "score" in outputs:
+            return [f"{outputs['score']:.4f}  {text}"]
+        if "label" in outputs:
+            return [
+                f"{outputs['label']}  {outputs['probabilities'][outputs['label_id']]:.4f}  {text}"
+            ]
+        return [f"{', '.join(outputs['labels']) or '(no label)'}  {text}"]

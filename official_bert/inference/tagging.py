@@ -6,8 +6,7 @@ entities of the row with most, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -18,6 +17,7 @@ from official_bert.inference.base import (
     AnswerModule,
     AnswerOptions,
     AnswerSource,
+    RowOutputs,
     Tensors,
     text_spec,
 )
@@ -68,7 +68,7 @@ class Tagging(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {"text": text_spec("text")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         """Strings -> the windows of all rows, int32 [K, S] each, and where the words are."""
         tokens = self._tokenizer.tokenize_with_offsets(texts["text"])
         words = self._written_words.split(texts["text"], *tokens)
@@ -95,7 +95,7 @@ class Tagging(AnswerModule):
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `logits` float32 [K, S, C]."""
-        return {"logits": self._model(dict(inputs), training=False)}
+        return {"logits": self.model(dict(inputs), training=False)}
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """As `logits` and `decode`, a few windows at a time."""
@@ -104,7 +104,7 @@ class Tagging(AnswerModule):
         logits = in_blocks(self._block_logits, inputs, _WINDOWS_AT_ONCE, signature)
         return self.decode({"logits": logits}, context)
 
-    def decode(self, logits: Tensors, context: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         probabilities = tf.nn.softmax(
             tf.gather_nd(logits["logits"], context["first_pieces"])
         )  # [N, C]
@@ -113,7 +113,7 @@ class Tagging(AnswerModule):
         texts, rows = context["texts"], context["rows"]
         starts, ends = context["word_starts"], context["word_ends"]
 
-        def by_row(values: tf.Tensor, rows: tf.Tensor, filler: Any) -> tf.Tensor:
+        def by_row(values: tf.Tensor, rows: tf.Tensor, filler: str | int | float) -> tf.Tensor:
             size = tf.size(texts, tf.int64)
             ragged = tf.RaggedTensor.from_value_rowids(values, rows, size, validate=False)
             return ragged.to_tensor(filler)
@@ -132,7 +132,7 @@ class Tagging(AnswerModule):
         chars = count_chars(texts, entity_rows, entity_starts, entity_ends)
         # One more, for a model without entities.
         type_names = tf.constant([*self._tagger.types, ""])
-        entities = {
+        entities: dict[str, tuple[tf.Tensor, str | int | float]] = {
             "entity_text": (substrings(texts, entity_rows, entity_starts, entity_ends), ""),
             "entity_label": (tf.gather(type_names, tf.gather(tags.types, first)), ""),
             "entity_start": (start_chars, -1),
@@ -150,24 +150,24 @@ class Tagging(AnswerModule):
         }
 
     @classmethod
-    def tidy(cls, answer: Mapping[str, Any], candidates: int) -> dict[str, Any]:
-        count = sum(label != "" for label in answer["word_labels"])
+    def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
+        count = sum(label != "" for label in outputs["word_labels"])
         sizes = {"words": count, "word_labels": count}
         return {
             name: value
             if name == "num_entities"
-            else value[: sizes.get(name, answer["num_entities"])]
-            for name, value in answer.items()
+            else value[: sizes.get(name, outputs["num_entities"])]
+            for name, value in outputs.items()
         }
 
     @classmethod
-    def readable(cls, texts: Sequence[str], answer: Mapping[str, Any]) -> list[str]:
+    def readable(cls, texts: Sequence[str], outputs: RowOutputs) -> list[str]:
         entities = zip(
-            answer["entity_score"],
-            answer["entity_label"],
-            answer["entity_text"],
-            answer["entity_start"],
-            answer["entity_end"],
+            outputs["entity_score"],
+            outputs["entity_label"],
+            outputs["entity_text"],
+            outputs["entity_start"],
+            outputs["entity_end"],
             strict=True,
         )
         found = [
@@ -181,7 +181,7 @@ class Tagging(AnswerModule):
 
         Windows are of many lengths, as texts are. Where there is padding, it may be anything.
         """
-        if self._options.pad_to or not can_pack(self._encoder.config):
+        if self._options.pad_to or not can_pack(self.encoder.config):
             return self.logits(inputs)["logits"]
         packed, indices = pack_with_indices(inputs)
         starts = tf.gather_nd(packed["cls_positions"], indices)  # [K]
