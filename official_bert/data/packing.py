@@ -1,4 +1,4 @@
-"""Several short records in one row, each blind to the others.
+"""Several short records in one row, without attention between them.
 
 A batch is then a random one, as without packing, and has next to no padding.
 
@@ -28,7 +28,7 @@ def pack_batch(
     least: a few more tokens in a row often leave less of it empty.
 
     Attention stays within a record by `pack_ids` (1, 2, … along a row; 0 is padding), positions
-    begin anew with each, and `cls_positions` says where each starts.
+    restart at 0 with each, and `cls_positions` says where each starts.
 
         input_word_ids [[2, 7, 8, 3, 9], [2, 3, 0, 0, 0], [2, 9, 3, 0, 0]] of lengths 5, 2, 3
         -> input_word_ids [[2, 7, 8, 3, 9], [2, 9, 3, 2, 3]]

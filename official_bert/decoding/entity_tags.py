@@ -12,7 +12,7 @@ import tensorflow as tf
 
 
 class EntityTags(NamedTuple):
-    """What is said of each word.
+    """The tags of words.
 
     Attributes:
         labels: string [N]: the repaired tags.

@@ -151,8 +151,8 @@ def _score(start_logits: tf.Tensor, end_logits: tf.Tensor) -> tf.Tensor:
 def _best_by_question(scores: tf.Tensor, questions: tf.Tensor, size: tf.Tensor) -> tf.Tensor:
     """Indices into the flat scores [W * K] of each question's K best, best first; int64 [B, K].
 
-    -1 where a question has fewer. Nothing is padded to the question with most windows: beside a
-    long context may be many short ones.
+    -1 where a question has fewer. Nothing is padded to the question with the most
+    windows: a batch may have one long context and many short ones.
     """
     candidates = scores.shape[1]
     flat = tf.reshape(scores, [-1])

@@ -60,7 +60,7 @@ class ContextTokens(NamedTuple):
     """Where the tokens of windows are in their contexts; [W, S] each.
 
     Attributes:
-        starts, ends: int, bytes [start, end) of the context; -1 outside of the context.
+        starts, ends: int32, bytes [start, end) of the context; -1 outside of the context.
         is_max_context: bool, see `text.windows.Windows`.
     """
 
@@ -73,7 +73,8 @@ class WindowAnswers(NamedTuple):
     """The candidate answers of each window, best first, and its scores of no answer.
 
     Attributes:
-        starts, ends: int [W, K], bytes [start, end) of the context; anything where there are fewer.
+        starts, ends: int32 [W, K], bytes [start, end) of the context; anything where there are
+            fewer.
         start_logits, end_logits: float32 [W, K]; -inf where there are fewer.
         null_start_logits, null_end_logits: float32 [W], those of [CLS].
     """
@@ -84,6 +85,19 @@ class WindowAnswers(NamedTuple):
     end_logits: tf.Tensor
     null_start_logits: tf.Tensor
     null_end_logits: tf.Tensor
+
+    @classmethod
+    def signature(cls, rule: SpanRule) -> WindowAnswers:
+        """The `tf.TensorSpec` of each field, for any number of windows."""
+        by_candidate = [None, rule.candidates]
+        return cls(
+            starts=tf.TensorSpec(by_candidate, tf.int32),
+            ends=tf.TensorSpec(by_candidate, tf.int32),
+            start_logits=tf.TensorSpec(by_candidate, tf.float32),
+            end_logits=tf.TensorSpec(by_candidate, tf.float32),
+            null_start_logits=tf.TensorSpec([None], tf.float32),
+            null_end_logits=tf.TensorSpec([None], tf.float32),
+        )
 
 
 def window_answers(

@@ -33,24 +33,24 @@ def write_submission(predictions_dir: pathlib.Path, path: pathlib.Path) -> None:
     """Writes the zip with eleven files: a line of names, then `index`, `prediction`.
 
     Args:
-        predictions_dir: has `<task>/predictions.tsv`.
+        predictions_dir: has `<dataset>/predictions.tsv`.
         path: the zip.
 
     Raises:
-        InputError: a task is missing, or has another number of rows than its test set.
+        InputError: a data set is missing, or has another number of rows than its test set.
     """
     contents = {}
-    for task, (name, rows) in _FILES.items():
-        source = predictions_dir / task / PREDICTIONS_NAME
+    for dataset, (name, rows) in _FILES.items():
+        source = predictions_dir / dataset / PREDICTIONS_NAME
         if source.exists():
             predictions = _read(source)
-        elif task == "wnli":
+        elif dataset == "wnli":
             predictions = [_WNLI_MAJORITY] * rows
         else:
-            raise InputError(f"{source} is missing: predict the test split of {task} into it")
+            raise InputError(f"{source} is missing: predict the test split of {dataset} into it")
         if len(predictions) != rows:
             raise InputError(f"{source} has {len(predictions)} rows, the test set has {rows}")
-        if task == "stsb":
+        if dataset == "stsb":
             scores = (min(max(float(text), _LOWEST), _HIGHEST) for text in predictions)
             predictions = [f"{score:.3f}" for score in scores]
         contents[name] = predictions

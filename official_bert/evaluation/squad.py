@@ -1,6 +1,6 @@
 """The official metrics of SQuAD 1.1 and 2.0 (evaluate-v1.1.py, evaluate-v2.0.py).
 
-All values are percentages. A question's gold answers are a list of texts; an empty list says that
+All values are percentages. A question's gold answers are a list of texts; an empty list means that
 the context has no answer.
 """
 

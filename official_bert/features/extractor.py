@@ -17,7 +17,7 @@ from official_bert.errors import InputError
 from official_bert.features.windows import best_windows, overlapping_windows
 from official_bert.models.states import all_states, check_choice, chosen_states
 
-# What the tokenizer takes for white space parts words.
+# Words are separated by what the tokenizer treats as white space.
 _WORD = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
 Vectors = dict[str, np.ndarray]
@@ -30,7 +30,7 @@ class TextFeatures:
     Attributes:
         tokens: its pieces, with [CLS] in front and [SEP] behind each part.
         ids: int64 [T].
-        words: what stands between white space.
+        words: the text between white space.
         token_vectors: layer -> float32 [T, H].
         word_vectors: layer -> float32 [W, H], the mean of the word's pieces; 0 without pieces.
     """
@@ -79,7 +79,7 @@ class FeatureExtractor:
         batch_size: windows that are computed together.
 
     Raises:
-        InputError: no vocabulary, or a layer or a length that the model has not.
+        InputError: no vocabulary, or the model has no such layer, or not that length.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ def _taken(
 
 
 def _words(text: str, piece_starts: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """What stands between white space in a text, and the word of each piece (int64).
+    """The words of a text, separated by white space, and the word of each piece (int64).
 
     Args:
         text: the text.

@@ -42,8 +42,8 @@ def write_features(
 def _write_jsonl(path: Path, features: Iterable[TextFeatures], kinds: Sequence[str]) -> None:
     """An object a text: {"linex_index": 0, "features": [{"token": …, "layers": […]}, …]}.
 
-    This is the form (and the spelling) of google-research/bert's extract_features.py; words stand
-    beside the tokens as "words": [{"word": …, "layers": […]}, …], and the vectors of the whole text
+    This is the form (and the spelling) of google-research/bert's extract_features.py; words
+    follow the tokens as "words": [{"word": …, "layers": […]}, …], and the vectors of the whole text
     as "cls" and "mean": […], each a list of {"index": layer, "values": […]}.
     """
     with atomic_file(path) as file:
@@ -108,7 +108,7 @@ def _write_tfrecord(path: Path, features: Iterable[TextFeatures], kinds: Sequenc
     """A tf.train.Example a text.
 
     `linex_index`; `tokens` and `words`: the strings; `tokens_ids`; `tokens_-1` and so on: the
-    vectors of a layer in a row, [T * H] floats; `width_-1`: H.
+    vectors of a layer, flattened to [T * H] floats; `width_-1`: H.
     """
     # The writer opens the file by its name; the handle makes it durable at the end.
     with atomic_file(path, "wb") as file, tf.io.TFRecordWriter(file.name) as writer:

@@ -79,7 +79,7 @@ class AnswerModule(abc.ABC):
         fixed_size_logits: whether the shapes of `logits` follow from those of its inputs, as
             LiteRT needs it.
         ranked: outputs that list candidates in the order of another output's values, or give the
-            first of them; where two values are all but equal, their order says nothing.
+            first of them; where two values are nearly equal, their order is arbitrary.
     """
 
     name: ClassVar[str]
@@ -101,21 +101,24 @@ class AnswerModule(abc.ABC):
         return ""
 
     @property
-    @abc.abstractmethod
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
-        """The string inputs by name, each [B]."""
+        """The string inputs by name, each [B]; by default one, `text`."""
+        return {"text": text_spec("text")}
 
-    @abc.abstractmethod
     def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
-        """Strings -> the encoder's inputs, int32 [rows, S] each, and what `decode` needs beside."""
+        """Strings -> the encoder's inputs, int32 [rows, S] each, and what else `decode` needs.
+
+        By default the inputs of a row are joined, and `decode` needs nothing else.
+        """
+        return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self.text_inputs)), {}
 
     @abc.abstractmethod
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
-        """The encoder's inputs -> what the model says before it is read as an answer."""
+        """The encoder's inputs -> the model's outputs, which `decode` turns into an answer."""
 
     @abc.abstractmethod
     def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
-        """What `logits` gave -> the answer, each output [B, …].
+        """The result of `logits` -> the answer, each output [B, …].
 
         Args:
             logits: from `logits`.
@@ -139,7 +142,7 @@ class AnswerModule(abc.ABC):
 
     @classmethod
     def tidy(cls, outputs: RowOutputs, candidates: int) -> RowOutputs:
-        """One row of the outputs without what only fills up a batch.
+        """The outputs of one row without the padding of the batch.
 
         Args:
             outputs: the row's.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from official_bert.inference.base import AnswerModule, RowOutputs, Tensors, text_spec
+from official_bert.inference.base import AnswerModule, RowOutputs, Tensors
 
 _LAYERS = 4
 _SHOWN = 6
@@ -26,13 +26,6 @@ class Embed(AnswerModule):
     """
 
     name = "embed"
-
-    @property
-    def text_inputs(self) -> dict[str, tf.TensorSpec]:
-        return {"text": text_spec("text")}
-
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
-        return self._join(self._tokenizer.tokenize(texts["text"])), {}
 
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> the vectors themselves."""

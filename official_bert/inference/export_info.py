@@ -11,13 +11,13 @@ from typing import Any
 from official_bert.errors import InputError
 
 FILE_NAME = "export.json"
-# Where it stands in a SavedModel.
+# Its path in a SavedModel.
 SAVED_MODEL_FILE = f"assets/{FILE_NAME}"
 
 
 @dataclasses.dataclass
 class ExportInfo:
-    """What an export says about itself.
+    """The description of an export.
 
     Attributes:
         task: the training task; "" for an encoder alone.

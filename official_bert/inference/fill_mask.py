@@ -18,7 +18,6 @@ from official_bert.inference.base import (
     AnswerSource,
     RowOutputs,
     Tensors,
-    text_spec,
 )
 from official_bert.text import BertTokenizer
 
@@ -33,8 +32,8 @@ class FillMask(AnswerModule):
             tokens [["paris", "lyon", …]], token_ids [[3000, 10241, …]],
             probabilities [[0.4168, 0.0714, …]], num_masks 1
 
-    Rows with fewer masks than M are filled up with "", -1 and 0. A mask behind `max_seq_length`
-    has no answer and is not counted.
+    Rows with fewer masks than M are padded with "", -1 and 0. A mask beyond `max_seq_length` has no
+    answer and is not counted.
     """
 
     name = "fill_mask"
@@ -57,17 +56,10 @@ class FillMask(AnswerModule):
             return "attention to both sides of a [MASK]"
         return "the masked-LM head" if "masked_lm" in bundle.missing_heads else ""
 
-    @property
-    def text_inputs(self) -> dict[str, tf.TensorSpec]:
-        return {"text": text_spec("text")}
-
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
-        return self._join(self._tokenizer.tokenize(texts["text"])), {}
-
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
         """-> `mlm_logits` float32 [B, M, V] of the [MASK]s and `mask_positions` int32 [B, M].
 
-        Filled up with 0 and -1.
+        Padded with 0 and -1.
         """
         positions, states = self._mask_states(inputs)
         logits = self._mask_logits(states.values)

@@ -203,7 +203,7 @@ class LiteAnswerer:
 
 
 def _resized(values: np.ndarray, width: int, filler: int) -> np.ndarray:
-    """[rows, S, …] -> [rows, width, …], cut or filled up at the end."""
+    """[rows, S, …] -> [rows, width, …], truncated or padded at the end."""
     if values.shape[1] >= width:
         return np.ascontiguousarray(values[:, :width])
     missing = [(0, 0), (0, width - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]

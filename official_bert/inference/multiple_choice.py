@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from official_bert.decoding.choices import choice_logits
 from official_bert.inference.base import AnswerModule, RowOutputs, Tensors, text_spec
 from official_bert.models.encoder import ENCODER_INPUTS
-from official_bert.tasks.multiple_choice import choice_logits
 
 
 class MultipleChoice(AnswerModule):

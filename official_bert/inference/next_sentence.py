@@ -1,4 +1,4 @@
-"""Whether one text goes on after another (Devlin et al. 2019, section 3.1, task 2)."""
+"""Whether one text follows another (Devlin et al. 2019, section 3.1, task 2)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,8 @@ class NextSentence(AnswerModule):
     def text_inputs(self) -> dict[str, tf.TensorSpec]:
         return {name: text_spec(name) for name in ("text_a", "text_b")}
 
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
-        segments = [self._tokenizer.tokenize(texts[name]) for name in self.text_inputs]
-        return self._join(*segments), {}
-
     def logits(self, inputs: Tensors) -> dict[str, tf.Tensor]:
-        """-> `next_sentence` float32 [B, 2]; class 0: the second text goes on after the first."""
+        """-> `next_sentence` float32 [B, 2]; class 0: the second text follows the first."""
         pooled = self.encoder(dict(inputs), training=False)["pooled_output"]
         return {"next_sentence": tf.cast(self.model.next_sentence(pooled), tf.float32)}
 

@@ -1,6 +1,6 @@
 """The answer to a question in a context of any length (Devlin et al. 2019, sections 4.2 and 4.3).
 
-B rows, W windows of all rows, S sequence, K candidates of a window, C candidates of a row, N given.
+B rows, W windows of all rows, S sequence, N answers listed for a row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class QuestionAnswering(AnswerModule):
 
     Outputs, for each row: `answer` string, `answer_start` and `answer_end` int32 (characters of the
     context, the end exclusive), `score` float32; `nbest_answer`, `nbest_start`, `nbest_end`,
-    `nbest_score` [B, N], best first, no text twice, filled up with "", -1, -1 and 0;
+    `nbest_score` [B, N], best first, no text twice, padded with "", -1, -1 and 0;
     `no_answer_probability` float32. Scores are probabilities among the 20 best answers, with "no
     answer" as one of them where the model was trained with it (SQuAD 2.0). Where that one's odds
     are above the threshold that was chosen in training, and where the context has no token, the
@@ -107,16 +107,7 @@ class QuestionAnswering(AnswerModule):
             block_inputs, tokens = block
             return window_answers(self.logits(block_inputs), tokens, self._spans)
 
-        candidates = [None, self._spans.candidates]
-        signature = WindowAnswers(
-            starts=tf.TensorSpec(candidates, tf.int32),
-            ends=tf.TensorSpec(candidates, tf.int32),
-            start_logits=tf.TensorSpec(candidates, tf.float32),
-            end_logits=tf.TensorSpec(candidates, tf.float32),
-            null_start_logits=tf.TensorSpec([None], tf.float32),
-            null_end_logits=tf.TensorSpec([None], tf.float32),
-        )
-        rows = (inputs, _tokens(context))
+        rows, signature = (inputs, _tokens(context)), WindowAnswers.signature(self._spans)
         return self._answers(in_blocks(found, rows, _WINDOWS_AT_ONCE, signature), context)
 
     def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:

@@ -79,7 +79,7 @@ class Answerer:
             {name: values[row] for name, values in outputs.items()} for row in range(len(rows))
         ]
         if self.several:
-            # What an output says of each text, it says of those that are there.
+            # An output with a value for each text has values for the padding too.
             for answer, size in zip(answers, sizes, strict=True):
                 answer |= {
                     n: value[:size] for n, value in answer.items() if isinstance(value, list)

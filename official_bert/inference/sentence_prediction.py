@@ -33,7 +33,7 @@ class SentencePrediction(AnswerModule):
     def __init__(self, source: AnswerSource, options: AnswerOptions):
         super().__init__(source, options)
         self._problem = options.task_options.get("problem", "classification")
-        # A checkpoint from elsewhere does not say: one text.
+        # A checkpoint of another program does not record it: one text.
         self._inputs = tuple(options.task_options.get("text_inputs", ("text",)))
 
     @property
@@ -43,9 +43,6 @@ class SentencePrediction(AnswerModule):
     @property
     def packs(self) -> bool:
         return can_pack(self.encoder.config)
-
-    def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
-        return self._join(*(self._tokenizer.tokenize(texts[name]) for name in self._inputs)), {}
 
     def answer(self, texts: Tensors) -> dict[str, tf.Tensor]:
         """Strings -> the answer; rows of several texts where shapes are free and the model can."""

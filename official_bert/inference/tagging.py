@@ -19,7 +19,6 @@ from official_bert.inference.base import (
     AnswerSource,
     RowOutputs,
     Tensors,
-    text_spec,
 )
 from official_bert.models.encoder import ENCODER_INPUTS, OPTIONAL_ENCODER_INPUTS
 from official_bert.models.inputs import can_pack
@@ -39,17 +38,17 @@ class Tagging(AnswerModule):
                entity_text [Ann Lee, Paris], entity_label [PER, LOC], entity_start [0, 17],
                entity_end [7, 22], entity_score [0.98, 0.95], num_entities 2
 
-    `words` and `word_labels` string [B, W], filled up with ""; `entity_text` and `entity_label`
+    `words` and `word_labels` string [B, W], padded with ""; `entity_text` and `entity_label`
     string, `entity_start` and `entity_end` int32 (characters of the text, the end exclusive) and
-    `entity_score` float32 (the mean of its words' probabilities), [B, E], filled up with "" and -1;
+    `entity_score` float32 (the mean of its words' probabilities), [B, E], padded with "" and -1;
     `num_entities` int32 [B].
 
     Words are those of `WrittenWords`: of text whose words have spaces between them, those. A text
     that is longer than the model reads is cut as in training, and no entity goes over a cut.
 
-    A model of ours says IOB2, and an I- that goes on with no entity is O, as in evaluation. In one
-    from elsewhere (no `tag_schemes` among the `task_options`), whose convention nobody knows, it
-    begins an entity.
+    A model of this package predicts IOB2, and an I- that continues no entity is O, as in
+    evaluation. In a model of another program (no `tag_schemes` among the `task_options`), whose
+    scheme is unknown, it begins an entity.
     """
 
     name = "tagging"
@@ -63,10 +62,6 @@ class Tagging(AnswerModule):
             classes = source.model.classifier.bias.shape[0]
             self._labels = tuple(f"LABEL_{number}" for number in range(classes))
         self._tagger = EntityTagger(self._labels, strict="tag_schemes" in options.task_options)
-
-    @property
-    def text_inputs(self) -> dict[str, tf.TensorSpec]:
-        return {"text": text_spec("text")}
 
     def encode(self, texts: Tensors) -> tuple[dict[str, tf.Tensor], Tensors]:
         """Strings -> the windows of all rows, int32 [K, S] each, and where the words are."""

@@ -23,14 +23,14 @@ _MASKED = -1e9
 def attention_bias(
     input_mask: tf.Tensor, pack_ids: tf.Tensor | None = None, causal: bool = False
 ) -> tf.Tensor:
-    """What is added to the scores so that a query sees only the keys it may see.
+    """What is added to the scores so that a query attends only to the keys it may attend to.
 
-    With input_mask [[1, 1, 0]] the bias is [[[[0, 0, -1e9]]]]: no query sees the third key.
+    With input_mask [[1, 1, 0]] the bias is [[[[0, 0, -1e9]]]]: no query attends to the third key.
 
     Args:
         input_mask: int [B, S], 1 for a token and 0 for padding.
-        pack_ids: int [B, S], the packed sequence a token belongs to; a query sees its own only.
-        causal: whether a query sees no key to its right.
+        pack_ids: int [B, S], the packed sequence of a token; a query attends to its own only.
+        causal: whether a query attends to no key to its right.
 
     Returns:
         float32 [B, 1, 1, S], or [B, 1, S, S] with `pack_ids` or `causal`.
@@ -93,7 +93,7 @@ class SelfAttention(tf_keras.layers.Layer):
         positions: tf.Tensor | None = None,
         training: bool | None = None,
     ) -> tf.Tensor:
-        """Who attends to all of a row: each token of it, or those at some positions.
+        """Attention of all positions to all of a row, or of some positions only.
 
         Args:
             inputs: [B, S, H].

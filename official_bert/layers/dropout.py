@@ -33,7 +33,7 @@ def dropout_seed(seed: tf.Tensor) -> Iterator[None]:
     """Within the block, every `Dropout` draws from the stream that `seed` starts.
 
     A training step that passes (run seed, step) gets the same masks whenever that step is run, in
-    this process or in one that goes on from a checkpoint.
+    this process or in one that resumes from a checkpoint.
 
     Args:
         seed: int32 or int64 [2].

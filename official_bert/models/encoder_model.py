@@ -1,4 +1,4 @@
-"""What every model that stands on an encoder has in common."""
+"""What all models with an encoder and heads have in common."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Model = TypeVar("_Model", bound="EncoderModel")
 
 
 class EncoderModel(tf_keras.Model):
-    """An encoder, and heads that a subclass makes in `__init__` and hands to `_build_heads`.
+    """An encoder, and heads that a subclass makes in `__init__` and passes to `_build_heads`.
 
     Attributes:
         encoder: the encoder; under this name in checkpoints.
@@ -38,7 +38,7 @@ class EncoderModel(tf_keras.Model):
 
         Args:
             heads: the layers; None is skipped.
-            extra_inputs: keys of inputs beside the encoder's, for saving before the first call.
+            extra_inputs: keys of inputs besides the encoder's, for saving before the first call.
             rank: number of axes of each input.
         """
         with tf.name_scope(self.name):

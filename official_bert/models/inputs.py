@@ -54,7 +54,7 @@ def check_inputs(
         if tensor.shape.rank != rank:
             raise InputError(f"{key} must have {rank} axes, got shape {tensor.shape}")
     length = tensors[required[0]].shape[-1]
-    # Position ids of their own may begin anew in the row.
+    # Explicit position ids may restart at 0 within the row.
     if "position_ids" not in tensors and length is not None and length > max_length:
         raise InputError(
             f"{required[0]} has a sequence length of {length}, above max_position_embeddings "

@@ -17,6 +17,7 @@ from official_bert.atomic import atomic_file
 from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
+from official_bert.decoding.choices import choice_logits
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.multiple_choice import BertMultipleChoice
 from official_bert.tasks.examples import Examples
@@ -113,14 +114,3 @@ class MultipleChoiceTask(FineTuningTask):
                 }
                 file.write(json.dumps(row) + "\n")
         return [path]
-
-
-def choice_logits(logits: tf.Tensor, input_mask: tf.Tensor) -> tf.Tensor:
-    """The logits with those of choices that are not there so low that no probability is left.
-
-    Args:
-        logits: float32 [B, C].
-        input_mask: int32 [B, C, S]; 0 throughout for a choice that the example has not.
-    """
-    exists = tf.reduce_any(input_mask != 0, axis=-1)  # [B, C]
-    return tf.where(exists, logits, logits.dtype.min / 2)

@@ -11,8 +11,8 @@ from official_bert.text import normalization
 from official_bert.text.vocab import Vocab
 
 _SUFFIX = "##"
-_OPENING = frozenset("#$@¡¿")  # beside the Unicode categories Ps and Pi
-_JOINING = frozenset("'’/\\_")  # beside the dashes, Pd
+_OPENING = frozenset("#$@¡¿")  # besides the Unicode categories Ps and Pi
+_JOINING = frozenset("'’/\\_")  # besides the dashes, Pd
 _SPACED = frozenset("&*")  # punctuation that has a space on both sides
 _QUOTE = '"'
 
@@ -26,7 +26,7 @@ class Detokenizer(tf.Module):
     """
 
     def __init__(self, vocab: Vocab) -> None:
-        """Sorts the tokens of `vocab` by how they stand to their neighbours."""
+        """Classifies the tokens of `vocab` by how they are spaced from their neighbours."""
         super().__init__(name="detokenizer")
         bodies = [token.removeprefix(_SUFFIX) for token in vocab.tokens]
         joints = (vocab.pad_id, vocab.cls_id, vocab.sep_id)
@@ -55,7 +55,7 @@ class Detokenizer(tf.Module):
         """
         ids = tf.ragged.boolean_mask(ids, ids.with_values(tf.gather(self._is_shown, ids.values)))
         here = ids.values  # [T]
-        # The neighbours; those of other rows do no harm: no space stands before a row.
+        # The neighbours; those of other rows do no harm: there is no space before a row.
         before = tf.roll(here, 1, axis=0)
         before_that = tf.roll(here, 2, axis=0)
         opens, closes = self._quotes(ids)
@@ -115,7 +115,7 @@ def _is_closing(body: str) -> bool:
 
 
 def _is_ideograph(body: str) -> bool:
-    """True for what no space stands beside in Chinese and Japanese text, and splits words."""
+    """True for characters that Chinese and Japanese text sets no space beside; they split words."""
     if len(body) != 1:
         return False
     is_cjk = normalization.cjk_stand_in(body) != body

@@ -71,7 +71,7 @@ def _tokenizer() -> BertTokenizer:
 
 
 def _report(tokenizer: BertTokenizer, string: bytes) -> Iterator[str]:
-    """The lines that tell about one text."""
+    """The lines of the report on one text."""
     from official_bert.text.offsets import byte_to_char_offsets
 
     ids, starts, ends = tokenizer.tokenize_with_offsets([string])

@@ -146,7 +146,7 @@ def mask_instances(
     mask_id: int,
     pool: NDArray[np.int32],
 ) -> MaskedBatch:
-    """Chooses positions and replaces what stands there.
+    """Chooses positions and replaces their tokens.
 
     With `[CLS] my dog is hairy [SEP]` and one prediction, `hairy` becomes [MASK] in 80 % of
     cases, stays in 10 %, and becomes for example `apple` in 10 %; the label is always `hairy`.

@@ -2,7 +2,7 @@
 
 The rule is google-research/bert `tokenization.py` (BasicTokenizer), as a map from one code point to
 a string. Everything in it but one thing works on single code points; the one thing is the final
-sigma of Greek, for which `final_sigma_pattern` describes the place.
+sigma of Greek, for which `final_sigma_pattern` describes the context.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ CJK_RANGES = (
 # and 16 are for private use.
 _BLOCKS_WITH_CHANGES = ((0, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 _SURROGATES = range(0xD800, 0xE000)
-# Where CJK characters are not to be split, others stand for them from normalization on, since the
-# WordPiece op splits CJK always. Planes 4 and 5 are unassigned and have 131,072 places for the
+# Where CJK characters are not to be split, others replace them from normalization on, since the
+# WordPiece op splits CJK always. Planes 4 and 5 are unassigned and have 131,072 code points for the
 # 81,520 characters of CJK_RANGES.
 _FIRST_STAND_IN = 0x40000
 _CJK_COUNT = sum(last - first + 1 for first, last in CJK_RANGES)
@@ -59,12 +59,12 @@ def is_punctuation(char: str) -> bool:
 
 
 def cjk_stand_in(char: str) -> str:
-    """The character that stands for a CJK one where CJK is not split; all others stay."""
-    code, place = ord(char), _FIRST_STAND_IN
+    """The character that replaces a CJK one where CJK is not split; all others stay."""
+    code, stand_in = ord(char), _FIRST_STAND_IN
     for first, last in CJK_RANGES:
         if first <= code <= last:
-            return chr(place + code - first)
-        place += last - first + 1
+            return chr(stand_in + code - first)
+        stand_in += last - first + 1
     return char
 
 
@@ -74,7 +74,7 @@ def is_cjk_stand_in(char: str) -> bool:
 
 
 def normalize_char(char: str, *, lower_case: bool, strip_accents: bool) -> str:
-    """What stands for `char` in the text that word pieces are looked up in.
+    """What replaces `char` in the text that word pieces are looked up in.
 
     normalize_char("É", lower_case=True, strip_accents=True)      # "e"
     normalize_char("\\u200b", lower_case=True, strip_accents=True) # "" (zero width space)

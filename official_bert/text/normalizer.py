@@ -15,7 +15,7 @@ from official_bert.text.offsets import char_sizes, flat_bytes
 
 # Stands for an invalid byte until the normalizer drops it, as it drops every control character.
 _INVALID = 1
-_REPLACEMENT = 0xFFFD  # what the decoder makes of an invalid byte, or of several in a row
+_REPLACEMENT = 0xFFFD  # what the decoder makes of an invalid byte, or of several consecutive ones
 _NO_CHARACTER = "\U0010ffff"
 _SURROGATES = r"\x{D800}-\x{DFFF}"  # RE2 takes them for characters, UTF-8 does not
 
@@ -33,7 +33,7 @@ class Normalizer(tf.Module):
 
         Args:
           lower_case, strip_accents: what to do.
-          split_cjk: whether the CJK characters are to be split; if not, others stand for them
+          split_cjk: whether the CJK characters are to be split; if not, others replace them
             (`normalization.cjk_stand_in`).
         """
         super().__init__(name="normalizer")

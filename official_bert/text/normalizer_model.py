@@ -1,10 +1,10 @@
 """Writes a map from code points to strings as tensorflow_text's normalizer op reads it.
 
 `text.FastBertNormalizer(model_buffer=...)` replaces each code point of a string by what a trie
-says, at some 200 MB/s a core, and tells for each byte where it came from. The buffer is a
+says, at some 200 MB/s a core, and returns for each byte where it came from. The buffer is a
 flatbuffer (fast_bert_normalizer_model.fbs) around a Darts-clone double array.
 
-In a double array the state of a walk is an index; each 32-bit unit says how to go on from there:
+In a double array the state of a walk is an index; each 32-bit unit says how to continue from there:
 the unit of the next byte is at `index ^ offset ^ byte` and carries that byte as its label; with
 bit 8 set, the value of the string read so far is at `index ^ offset`.
 """
@@ -23,7 +23,7 @@ _OFFSET_SHIFT = 10
 _MAX_UNITS = 1 << 21  # above, an offset would need the format's second, coarser encoding
 _CHANGED = 1 << 30
 _LENGTH_BITS = 6
-# UTF-8 goes on with bytes 0x80-0xBF only: 64 units are enough for the children of an inner node.
+# UTF-8 continues with bytes 0x80-0xBF only: 64 units are enough for the children of an inner node.
 _CHILDREN = 64
 _FIRST_CONTINUATION = 0x80
 

@@ -1,7 +1,7 @@
 """Bytes and characters of strings, in TensorFlow ops, in time linear in the text.
 
-Everything looks at all strings of a batch as one row of bytes: `tf.strings.substr` on the string of
-each piece would copy a long line once for every piece of it.
+Every function works on the concatenated bytes of all strings of a batch: `tf.strings.substr` on the
+string of each piece would copy a long line once for every piece of it.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def char_sizes(strings: tf.Tensor, rows: tf.Tensor, starts: tf.Tensor) -> tf.Ten
 def row_ids(row_splits: tf.Tensor) -> tf.Tensor:
     """The row of each value of a ragged tensor: row_ids([0, 2, 2, 5])  # [0, 0, 2, 2, 2]
 
-    `RaggedTensor.value_rowids` and `tf.repeat` say the same by way of a mask of all rows times the
-    longest of them, which a long row beside many others makes larger than any memory.
+    `RaggedTensor.value_rowids` and `tf.repeat` compute the same with a mask of all rows times the
+    longest of them, which exceeds any memory for one long row and many others.
 
     Args:
         row_splits: int64 [R + 1].
@@ -101,7 +101,7 @@ def substrings(
 
 
 def flat_bytes(strings: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The bytes of all strings [B] in a row, uint8, and where each string begins, int64 [B]."""
+    """The concatenated bytes of strings [B], uint8, and where each string begins, int64 [B]."""
     code_units = tf.io.decode_raw(tf.strings.reduce_join(strings), tf.uint8)
     lengths = tf.cast(tf.strings.length(strings), tf.int64)
     return code_units, tf.cumsum(lengths, exclusive=True)

@@ -105,7 +105,7 @@ class BertTokenizer(tf.Module):
         return _over_last_dimension(self.tokenize_batch, strings)
 
     def tokenize_with_offsets(self, strings: Any) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The ids of the word pieces and where they stand in `strings`.
+        """The ids of the word pieces and their offsets in `strings`.
 
         Args:
           strings: as for `tokenize`.
@@ -158,7 +158,7 @@ class BertTokenizer(tf.Module):
 
     @functools.cached_property
     def _detokenizer(self) -> Detokenizer:
-        # Made when it is wanted, perhaps while a graph is traced: most programs never want it.
+        # Made at its first use, perhaps while a graph is traced: most programs never use it.
         with tf.init_scope():
             return Detokenizer(self.vocab)
 

@@ -27,8 +27,8 @@ class Vocab:
 
     Lines end at "\\n" only (the published Chinese vocabulary has U+2028 in a line of its own), and
     each is stripped of surrounding whitespace, as google-research/bert's `load_vocab` does. A token
-    that stands on several lines has the id of the last one, as there. Blank and repeated lines keep
-    their ids, can never be an answer of the tokenizer, and are listed in `warnings`.
+    that is on several lines has the id of the last one, as there. Blank and repeated lines keep
+    their ids, are never an output of the tokenizer, and are listed in `warnings`.
 
         vocab = Vocab.from_file("vocab.txt")
         vocab.tokens[:2]      # ("[PAD]", "[unused0]")

@@ -1,7 +1,7 @@
 """Overlapping windows over a long context: [CLS] question [SEP] part of the context [SEP].
 
-The rule is that of google-research/bert's run_squad.py. It stands here once, in TensorFlow ops, for
-data preparation, prediction and export. All work is linear in the number of window tokens.
+The rule is that of google-research/bert's run_squad.py. It is implemented once, in TensorFlow ops,
+for data preparation, prediction and export. All work is linear in the number of window tokens.
 
 B questions, W windows of all of them, S sequence.
 """
@@ -53,7 +53,7 @@ class Windows(NamedTuple):
         inputs: `input_word_ids`, `input_mask`, `input_type_ids`, int32 [W, S] each.
         rows: int64 [W], the question of each window.
         lengths: int64 [W], tokens of each window with the special ones.
-        context_tokens: int64 [W, S], which token of the context stands there; -1 outside of it.
+        context_tokens: int64 [W, S], the token of the context at each position; -1 outside of it.
         is_max_context: bool [W, S], whether no other window shows that token more context.
     """
 

@@ -104,7 +104,7 @@ def _run_order(
     as a Poisson process of rate 1/n, and all sizes are merged by time of arrival.
 
     Returns:
-        first word of the run and number of words, int64 [steps, B] each; a number of 0 fills up.
+        first word of the run and number of words, int64 [steps, B] each; 0 is padding.
     """
     batch, max_words = first.shape[0], first.shape[1] - 1
     word = np.arange(max_words)

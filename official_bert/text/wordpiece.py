@@ -27,7 +27,7 @@ class WordPieces(tf.Module):
 
     tensorflow_text's FastWordpieceTokenizer does it in time linear in the text (Song et al. 2021,
     arXiv 2012.15524). It counts the length of a word in bytes; the rule counts characters, which
-    is mended here.
+    is corrected here.
     """
 
     def __init__(self, vocab: Vocab, *, split_cjk: bool) -> None:
@@ -56,8 +56,8 @@ class WordPieces(tf.Module):
     def lookup(self, normalized: tf.Tensor) -> Pieces:
         """The pieces of strings [B]."""
         pieces = self._op.tokenize_with_offsets(normalized)
-        # A word of more than 200 characters has so many suffixes in a row that some aligned block
-        # of half their number is all suffixes. Few batches have one.
+        # A word of more than 200 characters has so many consecutive suffixes that some aligned
+        # block of half their number is all suffixes. Few batches have one.
         ids, block = pieces[0].values, self._block
         is_suffix = tf.gather(self._is_suffix, ids[: tf.size(ids) // block * block])
         has_long_run = tf.reduce_any(tf.reduce_all(tf.reshape(is_suffix, [-1, block]), axis=1))
@@ -111,7 +111,7 @@ def _tokens_for_the_op(vocab: Vocab, *, split_cjk: bool) -> list[str]:
             or not _may_be_in_a_word(body)
             or (not split_cjk and any(normalization.is_cjk_stand_in(c) for c in body))
         ):
-            # The op does not use a token with punctuation beside other characters.
+            # The op does not use a token with punctuation among other characters.
             tokens.append(f"[\x01{id_}]")
             continue
         if not split_cjk:
@@ -127,13 +127,13 @@ def _tokens_for_the_op(vocab: Vocab, *, split_cjk: bool) -> list[str]:
 
 
 def _may_be_in_a_word(body: str) -> bool:
-    if body.isprintable() and " " not in body:  # which is quick to say of nearly all tokens
+    if body.isprintable() and " " not in body:  # a quick check that most tokens pass
         return True
     return not any(normalization.is_whitespace(c) or normalization.is_dropped(c) for c in body)
 
 
 def _suffixes_of_a_long_word(vocab: Vocab) -> int:
-    """The fewest "##" pieces in a row that a word of more than 200 characters can have."""
+    """The fewest consecutive "##" pieces that a word of more than 200 characters can have."""
     lengths = np.array([len(t) for t in vocab.tokens if not t.startswith(_SUFFIX)])
     suffix_lengths = [len(t) - len(_SUFFIX) for t in vocab.tokens if t.startswith(_SUFFIX)]
     first = min(int(lengths.max()), MAX_CHARS_PER_WORD)

@@ -16,7 +16,7 @@ from official_bert.text.offsets import row_ids, substrings
 from official_bert.text.vocab import Vocab
 
 _CONTINUES, _PUNCTUATION, _CJK, _JOINS_NEXT, _APOSTROPHE, _CLITIC = (1 << n for n in range(6))
-# RE2: what `is_punctuation` says, and CJK_RANGES.
+# RE2: the characters of `is_punctuation`, and those of CJK_RANGES.
 _SIGN_PATTERN = r"[!-/:-@\[-`{-~\pP]"
 _CJK_PATTERN = f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CJK_RANGES)}]"
 # What English puts behind an apostrophe at the end of a word.
@@ -46,8 +46,8 @@ class Words(NamedTuple):
 class WrittenWords:
     """Joins word pieces to words.
 
-    White space parts words. Punctuation at the edges of what stands between is a word of its own, a
-    sign each or equal signs in a row; within, it is part of the word, as @ and # are at the start.
+    White space separates words. Punctuation at their edges is a word of its own: each sign, or
+    several equal ones; within, it is part of the word, as @ and # are at the start.
     's, 'm, 'd, 're, 've and 'll at the end are words, as is each Chinese character.
 
     Args:
@@ -112,7 +112,7 @@ class WrittenWords:
         first = tf.concat([[True], row_of[1:] != row_of[:-1]], axis=0)[: tf.size(row_of)]
         gap = first | (starts.values > _before(ends.values, 0))
         plain = tf.cast(~_is(kinds, _PUNCTUATION), tf.int64)
-        # What stands between white space is a chunk: pieces that are no punctuation are counted.
+        # A chunk is the text between white space: its pieces that are not punctuation are counted.
         counted = tf.cumsum(plain, exclusive=True)
         chunk = tf.cumsum(tf.cast(gap, tf.int64)) - 1
         before = counted - tf.gather(tf.boolean_mask(counted, gap), chunk)
@@ -147,7 +147,7 @@ def _kind(token: str) -> int:
 
 
 def _kinds_of_unknown(strings: tf.Tensor) -> tf.Tensor:
-    """`_kind` of pieces that the vocabulary has not, string [T]: signs and Chinese characters."""
+    """`_kind` of pieces outside the vocabulary, string [T]: signs and Chinese characters."""
     is_sign = tf.strings.regex_full_match(strings, _SIGN_PATTERN)
     is_cjk = tf.strings.regex_full_match(strings, _CJK_PATTERN)
     return tf.where(is_sign, _PUNCTUATION, tf.where(is_cjk, _CJK, 0))

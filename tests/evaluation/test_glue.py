@@ -85,7 +85,7 @@ def test_the_submission_has_eleven_files(tmp_path):
         assert len(wnli) == 147 and wnli[-1] == "145\t0"
 
 
-def test_what_the_submission_lacks_is_told(tmp_path):
+def test_the_message_about_what_a_submission_lacks(tmp_path):
     with pytest.raises(InputError, match="cola/predictions.tsv is missing"):
         glue_files.write_submission(tmp_path, tmp_path / "glue.zip")
     _write_predictions(tmp_path, {"cola": 3})

@@ -34,11 +34,11 @@ def test_a_pretraining_folder_answers_three_ways(model_dir):
         ({"candidates": 100}, "100 is above the vocabulary's size 17"),
     ],
 )
-def test_what_a_model_cannot_do_is_told(model_dir, changes, message):
+def test_the_message_about_what_a_model_cannot_do(model_dir, changes, message):
     with pytest.raises(InputError, match=message):
         open_model(model_dir, **changes)
 
 
-def test_a_folder_that_is_not_there_is_told():
+def test_the_message_about_a_missing_folder():
     with pytest.raises(InputError, match="no checkpoint at /no/such"):
         open_model("/no/such")

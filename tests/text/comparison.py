@@ -222,10 +222,10 @@ def _differing_rows(expected: Sequence[Sequence[int]], found: tf.RaggedTensor) -
     return {row for row, ids in enumerate(expected) if ids != rows[row]}
 
 
-def _is_within(string: bytes, places: Sequence[int]) -> bool:
-    """True if a place is inside of a UTF-8 sequence; every invalid byte stands for itself."""
-    bounds, place = {0}, 0
+def _is_within(string: bytes, offsets: Sequence[int]) -> bool:
+    """True if an offset is inside of a UTF-8 sequence; an invalid byte is a sequence of its own."""
+    bounds, offset = {0}, 0
     for char in string.decode(errors="surrogateescape"):
-        place += 1 if ord(char) in _SURROGATES else len(char.encode())
-        bounds.add(place)
-    return not bounds.issuperset(places)
+        offset += 1 if ord(char) in _SURROGATES else len(char.encode())
+        bounds.add(offset)
+    return not bounds.issuperset(offsets)

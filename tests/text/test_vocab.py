@@ -41,7 +41,7 @@ def test_lines_end_at_line_feeds_only_and_are_stripped(tmp_path):
     assert vocab.tokens[5:] == ("", "a\u2028b", "x", "", "y")
 
 
-def test_blank_and_repeated_lines_are_told_with_their_numbers(tmp_path):
+def test_warnings_name_blank_and_repeated_lines_with_their_numbers(tmp_path):
     path = write(tmp_path, SPECIAL + "a\n\nb\na\n")
     vocab = Vocab.from_file(path)
     assert vocab.id_of("a") == 8  # as google-research/bert's load_vocab: the last one

@@ -73,6 +73,16 @@ def test_windows_of_a_small_context():
     assert windows.lengths.numpy().tolist() == [9, 9, 8]
 
 
+def test_values_of_the_context_in_its_windows():
+    windows = _cut([1, 0], [3, 0], WindowRule(max_seq_length=6, doc_stride=1, max_query_length=1))
+    values = tf.ragged.constant([[0, 40, 70], []], tf.int32, 1)
+    assert windows.of_context(values).numpy().tolist() == [
+        [-1, -1, -1, 0, 40, -1],
+        [-1, -1, -1, 40, 70, -1],
+        [-1, -1, -1, -1, -1, -1],
+    ]
+
+
 def test_an_empty_context_and_an_empty_question_have_a_window():
     windows = _cut([1, 0], [0, 2], WindowRule(9, 2, 5), pad_to=9)
     assert windows.rows.numpy().tolist() == [0, 1]
