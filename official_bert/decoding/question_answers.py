@@ -85,12 +85,13 @@ def _ranked(
     found = WindowAnswers(
         *(np.stack([window[name] for window in windows]) for name in WindowAnswers._fields)
     )
-    ranked = rank_answers(
-        tf.constant([example["context"] for example, _ in batch], tf.string),
-        np.repeat(np.arange(len(batch)), [len(of_example) for _, of_example in batch]),
-        found,
-        rule,
-    )
+    with tf.device("CPU"):  # Most of the ops are on strings, which accelerators do not have.
+        ranked = rank_answers(
+            tf.constant([example["context"] for example, _ in batch], tf.string),
+            np.repeat(np.arange(len(batch)), [len(of_example) for _, of_example in batch]),
+            found,
+            rule,
+        )
     arrays = RankedAnswers(*(tensor.numpy() for tensor in ranked))
     for number, (example, _) in enumerate(batch):
         yield example, _ranking(RankedAnswers(*(array[number] for array in arrays)), rule)
