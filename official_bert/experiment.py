@@ -142,7 +142,8 @@ class OptimizerConfig(Section):
     """The optimizer, with linear warm-up and linear decay (Devlin et al. 2019, A.2 and A.3).
 
     Attributes:
-        kind: "adamw", or "lamb" for very large batches (You et al. 2020).
+        kind: "adamw"; "lamb" for very large batches (You et al. 2020); or "package.module:Class"
+            for a subclass of `training.optimization.AdamW`.
         learning_rate: at the end of the warm-up.
         warmup_steps: optimizer steps; unset: `warmup_proportion` of all steps.
         warmup_proportion: share of all steps.
@@ -154,7 +155,7 @@ class OptimizerConfig(Section):
             the whole rate; 1: all alike.
     """
 
-    kind: str = bounded("adamw", choices=("adamw", "lamb"))
+    kind: str = bounded("adamw", choices=("adamw", "lamb"), or_class=True)
     learning_rate: float = bounded(1e-4, above=0, most=100)
     warmup_steps: int | None = bounded(None, least=0, most=_MAX_STEPS)
     warmup_proportion: float = bounded(0.1, least=0, most=1)

@@ -34,6 +34,7 @@ class Limit:
         least, most: the smallest and the largest value.
         above, below: all values lie above and below these.
         choices: the values that there are; () for any.
+        or_class: beside `choices`, "package.module:Class" is taken, for a class of one's own.
     """
 
     least: float | None = None
@@ -41,6 +42,7 @@ class Limit:
     above: float | None = None
     below: float | None = None
     choices: Sequence[Any] = ()
+    or_class: bool = False
 
     def holds(self, value: Any) -> bool:
         """Whether a value of the right type is within the limit."""
@@ -49,14 +51,15 @@ class Limit:
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
-            and (not self.choices or value in self.choices)
+            and (not self.choices or value in self.choices or (self.or_class and ":" in value))
         )
 
     def __str__(self) -> str:
         """For a message: "at least 1 and at most 1,000"; "gelu, relu or tanh"."""
         if self.choices:
             *others, last = [str(choice) or '""' for choice in self.choices]
-            return f"{', '.join(others)} or {last}" if others else last
+            known = f"{', '.join(others)} or {last}" if others else last
+            return f"{known}, or package.module:Class" if self.or_class else known
         bounds = {
             "at least": self.least,
             "above": self.above,
@@ -74,12 +77,13 @@ def bounded(
     above: float | None = None,
     below: float | None = None,
     choices: Sequence[Any] = (),
+    or_class: bool = False,
 ) -> T:
     """A field with a default and a `Limit`; a default that is a list is copied for each config.
 
     None is taken as well where the type of the field has it.
     """
-    metadata = {_LIMIT: Limit(least, most, above, below, choices)}
+    metadata = {_LIMIT: Limit(least, most, above, below, choices, or_class)}
     if isinstance(default, list):
         return typing.cast(
             T,

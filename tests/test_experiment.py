@@ -108,7 +108,7 @@ FROM_PYTHON = {
     "no section": (lambda: ModelConfig(encoder=None), "ModelConfig.encoder is a section of keys"),
     "overridden": (
         lambda: ExperimentConfig().override({"optimizer": {"kind": "sgd"}}),
-        "^optimizer.kind is 'sgd': it must be adamw or lamb",
+        "^optimizer.kind is 'sgd': it must be adamw or lamb, or package.module:Class$",
     ),
     "overridden inside": (
         lambda: OptimizerConfig().override({"beta_2": 1.0}),

@@ -9,6 +9,8 @@ import tensorflow as tf
 import tf_keras
 from official.modeling import optimization
 
+from official_bert.class_path import load_class
+
 # Variables without weight decay, by a part of their names (google-research/bert `optimization.py`).
 NO_WEIGHT_DECAY = ("bias", "layer_norm")
 
@@ -172,9 +174,13 @@ def make_optimizer(
     """The optimizer of pretraining and fine-tuning. Clipping is the training step's part.
 
     Args:
-        kind: a key of `OPTIMIZERS`.
+        kind: a key of `OPTIMIZERS`, or "package.module:Class" for a subclass of `AdamW`.
+
+    Raises:
+        InputError: there is no such class.
     """
-    optimizer = OPTIMIZERS[kind](
+    optimizer_class = OPTIMIZERS[kind] if kind in OPTIMIZERS else load_class(kind, AdamW)
+    optimizer: AdamW = optimizer_class(
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         beta_1=beta_1,

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 from official.modeling.optimization.lamb import LAMB
 
+from official_bert.errors import InputError
 from official_bert.training.optimization import (
     AdamW,
     Lamb,
@@ -129,3 +130,10 @@ def test_a_phase_of_its_own_warms_up_again():
     assert [float(schedule(tf.constant(t, tf.int64))) for t in steps] == pytest.approx(
         expected, abs=1e-6
     )
+
+
+def test_an_optimizer_of_ones_own_is_a_subclass_of_adamw():
+    rates = {"learning_rate": 1.0, "weight_decay": 0.0}
+    assert type(_made("official_bert.training.optimization:Lamb", **rates)) is Lamb
+    with pytest.raises(InputError, match="is no subclass of .*AdamW"):
+        _made("official_bert.config:BertConfig", **rates)
