@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,8 @@ from official_bert.atomic import atomic_file
 from official_bert.config import BertConfig
 from official_bert.errors import InputError, shown
 from official_bert.fields import bounded, check_known, checked_field, same_as, section_of
-from official_bert.yaml_file import dump_yaml, parse_plain, parse_yaml, read_yaml
+from official_bert.overrides import read_override
+from official_bert.yaml_file import dump_yaml, read_yaml
 
 # The largest seed that NumPy takes.
 _MAX_SEED = 2**32 - 1
@@ -282,8 +282,13 @@ class ExperimentConfig(Section):
     runtime: RuntimeConfig = dataclasses.field(default_factory=RuntimeConfig)
 
     def _override(self, override_dict: Mapping[str, Any], is_strict: bool = True) -> None:
+        before = self.as_dict()
         super()._override(override_dict, is_strict)
-        self.check()
+        try:
+            self.check()
+        except InputError:
+            super()._override(before)
+            raise
 
     def check(self) -> None:
         """Checks the rules between fields; each field alone was checked when it was set.
@@ -362,103 +367,6 @@ def config_files(names: Sequence[str]) -> list[str]:
     return [
         part for name in names for part in ([name] if os.path.exists(name) else name.split(","))
     ]
-
-
-# ---- overrides ------------------------------------------------------------------------------
-
-_KEY = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*")
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_END = re.compile(r"\s*(,|$)")
-
-
-def read_override(text: str) -> dict[str, Any]:
-    """Fields and values of a `--params_override`, by section.
-
-        read_override("train.batch_size=8,train.class_weights=[1.0, 2.0],model.pretrained='a,b'")
-        # {"train": {"batch_size": 8, "class_weights": [1.0, 2.0]}, "model": {"pretrained": "a,b"}}
-
-    A value in brackets or quotes is YAML; any other ends at the next comma and has no special
-    characters. As in the Model Garden, the text may also be YAML itself, or name a YAML file.
-
-    Raises:
-        InputError: of another form, or a field stands twice.
-    """
-    try:
-        if text.strip() and not _KEY.match(text):
-            return _whole(text)
-        return _fields(text)
-    except InputError as error:
-        raise InputError(f"cannot read the override {shown(text)}: {error}") from error
-
-
-def _whole(text: str) -> dict[str, Any]:
-    if os.path.isfile(text):
-        return read_yaml(text)
-    values = parse_yaml(text)
-    if not isinstance(values, dict):
-        raise InputError("write section.key=value")
-    return values
-
-
-def _fields(text: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    position = 0
-    while position < len(text):
-        key = _KEY.match(text, position)
-        if key is None:
-            raise InputError(
-                f"write section.key=value at {shown(text[position:])}; a value with a comma stands "
-                "in quotes"
-            )
-        value, position = _value(text, key.end())
-        *sections, name = key[1].split(".")
-        section = values
-        for part in sections:
-            section = section.setdefault(part, {})
-            if not isinstance(section, dict):
-                raise InputError(f"{part} has a value and keys: leave one of them out")
-        if name in section:
-            raise InputError(f"{key[1]} stands there twice")
-        section[name] = value
-    return values
-
-
-def _value(text: str, start: int) -> tuple[Any, int]:
-    """The value that begins at `start`, and where the next key does."""
-    first = text[start : start + 1]
-    if first and first in "'\"[{":
-        stop = _quoted_end(text, start) if first in "'\"" else _bracket_end(text, start)
-        end = _END.match(text, stop)
-        if end is None:
-            raise InputError(f"write a comma before {shown(text[stop:])}")
-        return parse_yaml(text[start:stop]), end.end()
-    stop = text.find(",", start)
-    stop = len(text) if stop < 0 else stop
-    return parse_plain(text[start:stop].strip()), stop + 1
-
-
-def _quoted_end(text: str, start: int) -> int:
-    quoted = _QUOTED.match(text, start)
-    if quoted is None:
-        raise InputError(f"the quotes of {shown(text[start:])} are not closed")
-    return quoted.end()
-
-
-def _bracket_end(text: str, start: int) -> int:
-    depth, position = 0, start
-    while position < len(text):
-        character = text[position]
-        if character in "'\"":
-            position = _quoted_end(text, position)
-            continue
-        depth += (character in "[{") - (character in "]}")
-        position += 1
-        if depth == 0:
-            return position
-    raise InputError(f"the brackets of {shown(text[start:])} are not closed")
-
-
-# ---- checks ---------------------------------------------------------------------------------
 
 
 def _checked_source(values: Mapping[str, Any], source: str) -> dict[str, Any]:

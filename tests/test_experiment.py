@@ -19,8 +19,8 @@ from official_bert.experiment import (
     TrainConfig,
     config_files,
     load_experiment,
-    read_override,
 )
+from official_bert.overrides import read_override
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -169,6 +169,8 @@ def test_a_refused_override_changes_nothing():
     experiment = ExperimentConfig()
     with pytest.raises(InputError, match="train.steps is 0"):
         experiment.override({"train": {"seed": 5, "steps": 0}})
+    with pytest.raises(InputError, match="evaluation.patience needs"):
+        experiment.override({"train": {"seed": 5}, "evaluation": {"patience": 3}})
     assert experiment == ExperimentConfig()
 
 
