@@ -10,6 +10,8 @@ nothing is written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from absl import flags
 
 from official_bert import cli
@@ -35,6 +37,7 @@ _VOCAB_FILE = flags.DEFINE_string(
 _POSITIONS = flags.DEFINE_integer(
     "max_position_embeddings", None, "Another number of positions; new ones repeat the old ones."
 )
+_SHOWN = 10
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace what stands at --output.")
 
 
@@ -54,10 +57,16 @@ def main() -> None:
     for name, why in {**bundle.dropped, **lost}.items():
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        print(f"left out ({why}): {', '.join(names)}")
+        print(f"left out ({why}): {_listed(names)}")
     if bundle.new_variables:
-        print(f"new, with random values: {', '.join(bundle.new_variables)}")
+        print(f"new, with random values: {_listed(bundle.new_variables)}")
     print(f"wrote {_OUTPUT.value}: {_FORMAT.value}, {bundle.model.count_params():,} parameters")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """An optimizer has hundreds."""
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 if __name__ == "__main__":

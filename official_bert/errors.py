@@ -11,7 +11,17 @@ class InputError(ValueError):
 
     The message is one line that names the file, line or record, the field, the value and what to
     do. Commands print it without a traceback and exit with status 2 (see `official_bert.cli`).
+    Line breaks and other control characters in it, which names in files can have, are escaped.
     """
+
+    def __init__(self, message: object = ""):
+        super().__init__("".join(map(_printable, str(message))))
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def shown(value: Any) -> str:

@@ -70,6 +70,11 @@ def _check_fit(source: Source, new_heads: bool) -> list[str]:
             f"{_listed('variables without an array', unfilled)}{hint}"
         )
     for name, tensor in source.tensors.items():
+        if not tensor.is_float:
+            raise InputError(
+                f"{source.path} ({source.format}): {tensor.name} has the type {tensor.dtype}; "
+                "weights are floating-point numbers: save the model without quantization"
+            )
         if tensor.shape != shapes[name]:
             raise InputError(
                 f"{source.path} ({source.format}) does not fit its config: {tensor.name} is "

@@ -13,7 +13,7 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.extensions import refuse_extensions
-from official_bert.checkpoints.heads import kind_of
+from official_bert.checkpoints.heads import HEADS, kind_of
 from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
@@ -21,11 +21,12 @@ from official_bert.checkpoints.source import (
     drop_lone_parts,
     expand,
     num_classes,
+    renamed,
 )
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 
 CONFIG_NAME = "bert_config.json"
@@ -44,7 +45,11 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     """
     folder = pathlib.Path(checkpoint.prefix).parent
     config, kind = read_config(folder / CONFIG_NAME)
-    stored = {name.removeprefix("module/"): t for name, t in checkpoint.tensors.items()}
+    stored = renamed(
+        pathlib.Path(checkpoint.prefix),
+        checkpoint.tensors,
+        lambda name: name.removeprefix("module/"),
+    )
     dropped = dict.fromkeys(checkpoint.skipped, "no weight")
     for name in list(stored):
         if name in name_maps.GOOGLE_DROPPED or name.endswith(name_maps.GOOGLE_DROPPED_SUFFIXES):
@@ -82,7 +87,12 @@ def read_config(path: pathlib.Path) -> tuple[BertConfig, str | None]:
     # google-research/bert's modeling.gelu is the tanh form, under the plain name.
     if config.hidden_act == "gelu" and fields.get(_GELU_KEY) != "erf":
         config = config.replace(hidden_act="gelu_tanh")
-    return config, fields.get(_KIND_KEY)
+    kind = fields.get(_KIND_KEY)
+    if kind is not None and kind not in list(HEADS):
+        raise InputError(
+            f"{path}: {_KIND_KEY} must be one of {', '.join(HEADS)}, got {shown(kind)}"
+        )
+    return config, kind
 
 
 def config_json(config: BertConfig, kind: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import re
+from collections.abc import Callable
 from typing import Any
 
 from official_bert.checkpoints import name_maps
@@ -13,12 +15,13 @@ from official_bert.checkpoints.source import (
     drop_lone_parts,
     expand,
     num_classes,
+    renamed,
 )
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.config import BertConfig
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 
 CONFIG_NAME = "config.json"
@@ -32,6 +35,12 @@ ACTIVATIONS = {
     "relu": "relu",
     "tanh": "tanh",
 }
+# Files of one model's weights.
+_MAX_PARTS = 1000
+_SHOWN_LETTERS = 80
+_ID = re.compile(r"0|[1-9][0-9]{0,8}")
+# Where `str.splitlines` splits.
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Fields of config.json with the names and meanings of BertConfig's.
 SAME_FIELDS = (
     "vocab_size",
@@ -56,7 +65,7 @@ def read(folder: pathlib.Path) -> Source:
     """
     fields = read_json(folder / CONFIG_NAME)
     _check_model(folder, fields)
-    stored = {_full_name(name): tensor for name, tensor in _read_weights(folder).items()}
+    stored = renamed(folder, _read_weights(folder), _full_name)
     dropped: dict[str, str] = {}
     for name in name_maps.HUGGINGFACE_DROPPED:
         if name in stored:
@@ -70,7 +79,7 @@ def read(folder: pathlib.Path) -> Source:
         if theirs in stored
     }
     drop_lone_parts(tensors, dropped)
-    architecture = next(iter(fields.get("architectures") or []), "")
+    architecture = next(iter(_architectures(folder, fields)), "")
     declared = HUGGINGFACE_KINDS.get(architecture, "encoder")
     kind = kind_of(tensors, declared)
     labels = _labels(folder, fields)
@@ -88,7 +97,7 @@ def read(folder: pathlib.Path) -> Source:
         # A config that was copied from another model has the wrong ones, and names like LABEL_0
         # stand for none.
         labels=labels if len(labels) == classes and labels != unnamed_labels(classes) else (),
-        head_dropout=fields.get("classifier_dropout"),
+        head_dropout=_head_dropout(folder, fields),
         vocab=vocab,
         tokenizer=tokenizer,
     )
@@ -102,10 +111,14 @@ def unnamed_labels(classes: int) -> tuple[str, ...]:
 def _check_model(folder: pathlib.Path, fields: dict[str, Any]) -> None:
     """Refuses other models, and BERTs with parts that ours has not."""
     path = folder / CONFIG_NAME
-    names = [fields.get("model_type"), *(fields.get("architectures") or [])]
-    for name in filter(None, names):
-        if name != "bert" and not str(name).startswith("Bert"):
-            raise InputError(f"{path} describes {name}, which is another model than BERT")
+    model_type = fields.get("model_type")
+    if model_type is not None and not isinstance(model_type, str):
+        raise InputError(f"{path}: model_type must be a name, got {shown(model_type)}")
+    for name in filter(None, [model_type, *_architectures(folder, fields)]):
+        if name != "bert" and not name.startswith("Bert"):
+            raise InputError(
+                f"{path} describes {name[:_SHOWN_LETTERS]}, which is another model than BERT"
+            )
     wrong = {
         "position_embedding_type": fields.get("position_embedding_type", "absolute") != "absolute",
         "is_decoder": bool(fields.get("is_decoder")),
@@ -115,16 +128,20 @@ def _check_model(folder: pathlib.Path, fields: dict[str, Any]) -> None:
     for key, is_wrong in wrong.items():
         if is_wrong:
             raise InputError(
-                f"{path} has {key} {fields[key]!r}: this is not the BERT of Devlin et al. 2019, "
-                "and its weights would give wrong answers here"
+                f"{path} has {key} {shown(fields[key])}: this is not the BERT of Devlin et al. "
+                "2019, and its weights would give wrong answers here"
             )
 
 
 def _encoder_config(folder: pathlib.Path, fields: dict[str, Any]) -> BertConfig:
     path = folder / CONFIG_NAME
     act = fields.get("hidden_act", "gelu")
-    if act not in ACTIVATIONS:
-        raise InputError(f"{path} has hidden_act {act!r}; known: {', '.join(ACTIVATIONS)}")
+    if not isinstance(act, str) or act not in ACTIVATIONS:
+        raise InputError(f"{path} has hidden_act {shown(act)}; known: {', '.join(ACTIVATIONS)}")
+    if "num_attention_heads" not in fields:
+        raise InputError(
+            f"{path} has no num_attention_heads, and the weights do not say how many they are for"
+        )
     values = {key: fields[key] for key in SAME_FIELDS if key in fields}
     try:
         return BertConfig.from_dict({**values, "hidden_act": ACTIVATIONS[act]})
@@ -139,12 +156,44 @@ def _read_weights(folder: pathlib.Path) -> dict[str, StoredTensor]:
             return read(folder / name)
         index = folder / f"{name}.index.json"
         if index.exists():
-            parts = sorted(set(read_json(index).get("weight_map", {}).values()))
-            if any(pathlib.PurePath(part).name != part for part in parts):
-                raise InputError(f"{index} points outside its folder")
-            return {k: v for part in parts for k, v in read(folder / part).items()}
+            return _read_parts(index, read)
     found = ", ".join(sorted(path.name for path in folder.iterdir()))
     raise InputError(f"{folder} has {CONFIG_NAME} but neither of {WEIGHT_NAMES}; it has {found}")
+
+
+def _read_parts(
+    index: pathlib.Path, read: Callable[[pathlib.Path], dict[str, StoredTensor]]
+) -> dict[str, StoredTensor]:
+    """The tensors of all files that an index names; each tensor lies in the file that it says."""
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise InputError(
+            f"{index}: weight_map must be an object of names and files, got {shown(weight_map)}"
+        )
+    for name, part in weight_map.items():
+        if not isinstance(part, str) or part in ("", ".", "..") or not part.isprintable():
+            raise InputError(f"{index} names no file for {shown(name)}: {shown(part)}")
+        if pathlib.PurePath(part).name != part:
+            raise InputError(f"{index} points outside its folder: {shown(part)}")
+    parts = sorted(set(weight_map.values()))
+    if len(parts) > _MAX_PARTS:
+        raise InputError(f"{index} names {len(parts)} files; {_MAX_PARTS} are the most")
+    stored: dict[str, StoredTensor] = {}
+    for part in parts:
+        for name, tensor in read(index.parent / part).items():
+            if name in stored or weight_map.get(name, part) != part:
+                raise InputError(
+                    f"{index.parent / part} has {shown(name)}, which lies in "
+                    f"{shown(weight_map.get(name))} by {index.name}"
+                )
+            stored[name] = tensor
+    missing = [name for name in weight_map if name not in stored]
+    if missing:
+        raise InputError(
+            f"{index.parent / weight_map[missing[0]]} has no {shown(missing[0])}, which "
+            f"{index.name} says that it has"
+        )
+    return stored
 
 
 def _full_name(name: str) -> str:
@@ -177,10 +226,45 @@ def _drop_tied(
             )
 
 
+def _architectures(folder: pathlib.Path, fields: dict[str, Any]) -> list[str]:
+    names = fields.get("architectures")
+    if names is None:
+        return []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"{folder / CONFIG_NAME}: architectures must be a list of names, got {shown(names)}"
+        )
+    return names
+
+
+def _head_dropout(folder: pathlib.Path, fields: dict[str, Any]) -> float | None:
+    rate = fields.get("classifier_dropout")
+    is_number = isinstance(rate, int | float) and not isinstance(rate, bool)
+    if rate is not None and not (is_number and 0 <= rate < 1):
+        raise InputError(
+            f"{folder / CONFIG_NAME}: classifier_dropout must be a number of at least 0 and below "
+            f"1, or null, got {shown(rate)}"
+        )
+    return rate
+
+
 def _labels(folder: pathlib.Path, fields: dict[str, Any]) -> tuple[str, ...]:
     """The names in `id2label` in the order of the ids."""
-    by_id = fields.get("id2label") or {}
-    try:
-        return tuple(str(by_id[key]) for key in sorted(by_id, key=int))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / CONFIG_NAME}: id2label must map numbers to names") from error
+    path = folder / CONFIG_NAME
+    by_id = fields.get("id2label")
+    if by_id is None:
+        return ()
+    if not isinstance(by_id, dict) or not all(_ID.fullmatch(key) for key in by_id):
+        raise InputError(f"{path}: id2label must map numbers to names, got {shown(by_id)}")
+    if sorted(map(int, by_id)) != list(range(len(by_id))):
+        raise InputError(
+            f"{path}: id2label has {len(by_id)} names, but not for the ids 0 to {len(by_id) - 1}"
+        )
+    for key, label in by_id.items():
+        # Some have numbers as names. A name is a line of labels.txt, and must stay one.
+        is_number = isinstance(label, int) and not isinstance(label, bool)
+        if not is_number and not isinstance(label, str):
+            raise InputError(f"{path}: id2label gives {key} the name {shown(label)}, which is none")
+        if _LINE_BREAK.search(str(label)):
+            raise InputError(f"{path}: id2label has a line break in {shown(label)}")
+    return tuple(str(by_id[key]) for key in sorted(by_id, key=int))

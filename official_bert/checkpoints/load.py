@@ -117,9 +117,15 @@ def load_pretrained(
         source.config = source.config.replace(bilstm=True)
     model, new = make_model(source, new_heads=new_heads)
     if source.vocab is not None and len(source.vocab) != source.config.vocab_size:
+        remedy = (
+            "give the right vocab.txt as vocab_file"
+            if len(source.vocab) > source.config.vocab_size
+            else "python -m official_bert.convert_checkpoint --vocab_file=vocab.txt leaves out the "
+            "rows that no token has"
+        )
         raise InputError(
             f"{source.path} has {source.config.vocab_size} word embeddings and a vocabulary of "
-            f"{len(source.vocab)} tokens: give the right vocab.txt as vocab_file"
+            f"{len(source.vocab)} tokens: {remedy}"
         )
     logging.info("%s: %s, %s", path, source.format, source.kind)
     return Pretrained(

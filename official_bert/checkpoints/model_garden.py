@@ -24,6 +24,7 @@ from official_bert.checkpoints.source import (
     drop_lone_parts,
     expand,
     num_classes,
+    renamed,
 )
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
@@ -156,11 +157,12 @@ def _without_scope(checkpoint: TensorFlowCheckpoint) -> dict[str, StoredTensor]:
         "bert/",
         "bert_pretrainer_v2/",
     }
-    stored = {}
-    for name, tensor in checkpoint.tensors.items():
+
+    def without_scope(name: str) -> str:
         scope = max((scope for scope in scopes if name.startswith(scope)), key=len, default="")
-        stored[name.removeprefix(scope)] = tensor
-    return stored
+        return name.removeprefix(scope)
+
+    return renamed(pathlib.Path(checkpoint.prefix), checkpoint.tensors, without_scope)
 
 
 def _config_by_shapes(
@@ -170,24 +172,29 @@ def _config_by_shapes(
     while _QUERY.format(i=layers) in stored:
         layers += 1
 
-    def shape(name: str) -> tuple[int, ...]:
+    def shape(name: str, rank: int) -> tuple[int, ...]:
         if name not in stored:
             raise InputError(f"{prefix} has no {name}: it is not a whole BERT encoder")
+        if len(stored[name].shape) != rank:
+            raise InputError(f"{prefix}: {name} has the shape {list(stored[name].shape)}")
         return stored[name].shape
 
-    vocab_size, embedding_size = shape(_WORDS)
-    hidden_size, heads, _ = shape(_QUERY.format(i=0))
-    return BertConfig(
-        vocab_size=vocab_size,
-        hidden_size=hidden_size,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=shape("transformer/layer_0/intermediate/bias")[0],
-        hidden_act=hidden_act,
-        max_position_embeddings=shape("position_embedding/embeddings")[0],
-        type_vocab_size=shape("type_embeddings/embeddings")[0],
-        embedding_size=embedding_size if embedding_size != hidden_size else None,
-    )
+    vocab_size, embedding_size = shape(_WORDS, 2)
+    hidden_size, heads, _ = shape(_QUERY.format(i=0), 3)
+    try:
+        return BertConfig(
+            vocab_size=vocab_size,
+            hidden_size=hidden_size,
+            num_hidden_layers=layers,
+            num_attention_heads=heads,
+            intermediate_size=shape("transformer/layer_0/intermediate/bias", 1)[0],
+            hidden_act=hidden_act,
+            max_position_embeddings=shape("position_embedding/embeddings", 2)[0],
+            type_vocab_size=shape("type_embeddings/embeddings", 2)[0],
+            embedding_size=embedding_size if embedding_size != hidden_size else None,
+        )
+    except InputError as error:
+        raise InputError(f"{prefix}: {error}") from error
 
 
 def _joined(tensor: StoredTensor, axes: str | None) -> StoredTensor:

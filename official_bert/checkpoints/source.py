@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.heads import HEADS, PARTS, Head, Part
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.config import BertConfig
+from official_bert.errors import InputError
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
 
@@ -54,6 +55,22 @@ class Source:
     def parts(self) -> tuple[Part, ...]:
         """What the model is to have beside the encoder."""
         return self.head.parts_in(self.tensors)
+
+
+def renamed(
+    path: pathlib.Path, stored: Mapping[str, StoredTensor], rename: Callable[[str], str]
+) -> dict[str, StoredTensor]:
+    """The tensors by other names.
+
+    Raises:
+        InputError: two of them would have the same name.
+    """
+    tensors: dict[str, StoredTensor] = {}
+    for name, tensor in stored.items():
+        other = tensors.setdefault(rename(name), tensor)
+        if other is not tensor:
+            raise InputError(f"{path} has one array twice, as {other.name} and as {tensor.name}")
+    return tensors
 
 
 def drop_lone_parts(tensors: dict[str, StoredTensor], dropped: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import tokenizers
 
 from official_bert.atomic import atomic_file
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer import BertTokenizer
@@ -19,6 +19,8 @@ from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
 
 FAST_NAME = "tokenizer.json"
+# That of LaBSE, with 500,000 tokens, has 10 MB.
+_MAX_FAST_BYTES = 32 << 20
 # [CLS], [unused3], and the <S> of the Chinese vocabulary, which is uncased.
 _BRACKETED = re.compile(r"\[.*\]|<.*>")
 
@@ -36,19 +38,21 @@ def find_tokenizer(folder: pathlib.Path) -> tuple[Vocab | None, TokenizerConfig 
     Raises:
         InputError: one of the files is not what it should be.
     """
-    fast = read_json(folder / FAST_NAME) if (folder / FAST_NAME).exists() else {}
-    normalizer = _bert_normalizer(fast.get("normalizer"))
+    fast_path = folder / FAST_NAME
+    fast = read_json(fast_path, limit=_MAX_FAST_BYTES) if fast_path.exists() else {}
+    normalizer = _bert_normalizer(fast_path, fast.get("normalizer"))
     settings_path = folder / tokenizer_config.FILE_NAME
     vocab_path = folder / tokenizer_config.VOCAB_FILE_NAME
-    config = TokenizerConfig()
-    if vocab_path.exists() and settings_path.exists():
-        vocab, config = tokenizer_config.load(folder)
-    elif vocab_path.exists():
-        vocab = Vocab.from_file(vocab_path)
-    elif fast:
-        vocab = _fast_vocab(folder / FAST_NAME, fast)
-    else:
+    if not vocab_path.exists() and not fast:
         return None, None
+    tokens = None if vocab_path.exists() else _fast_tokens(fast_path, fast)
+    config = TokenizerConfig()
+    if settings_path.exists():
+        vocab, config = tokenizer_config.load(folder, tokens)
+    elif tokens is None:
+        vocab = Vocab.from_file(vocab_path)
+    else:
+        vocab = Vocab(tokens, name=str(fast_path))
     said = read_json(settings_path) if settings_path.exists() else {}
     changes: dict[str, Any] = {}
     if said.get("do_lower_case") is None:
@@ -96,19 +100,32 @@ def write_fast_tokenizer(folder: pathlib.Path, tokenizer: BertTokenizer) -> None
         file.write("\n")
 
 
-def _bert_normalizer(normalizer: Any) -> dict[str, Any]:
+def _bert_normalizer(path: pathlib.Path, normalizer: Any) -> dict[str, Any]:
     """The settings of the BertNormalizer in a tokenizer.json; empty without one."""
     if not isinstance(normalizer, dict) or normalizer.get("type") != "BertNormalizer":
         return {}
-    return {key: value for key, value in normalizer.items() if value is not None}
+    settings = {key: value for key, value in normalizer.items() if value is not None}
+    for key in ("lowercase", "strip_accents", "handle_chinese_chars"):
+        if not isinstance(settings.get(key, True), bool):
+            raise InputError(
+                f"{path}: {key} of the normalizer must be true or false, got {shown(settings[key])}"
+            )
+    return settings
 
 
-def _fast_vocab(path: pathlib.Path, fast: dict[str, Any]) -> Vocab:
+def _fast_tokens(path: pathlib.Path, fast: dict[str, Any]) -> list[str]:
+    """The tokens of a tokenizer.json in id order."""
     model = fast.get("model")
-    if not isinstance(model, dict) or model.get("type") != "WordPiece":
-        kind = model.get("type") if isinstance(model, dict) else None
-        raise InputError(f"{path} is a {kind} tokenizer: BERT's is WordPiece")
-    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
-    if [model["vocab"][token] for token in tokens] != list(range(len(tokens))):
-        raise InputError(f"{path}: the ids of the vocabulary have gaps")
-    return Vocab(tokens, name=str(path))
+    kind = model.get("type") if isinstance(model, dict) else None
+    if not isinstance(model, dict) or kind != "WordPiece":
+        raise InputError(
+            f"{path} is a {kind if isinstance(kind, str) else shown(kind)} tokenizer: BERT's is "
+            "WordPiece"
+        )
+    ids = model.get("vocab")
+    if not isinstance(ids, dict) or not all(type(id_) is int for id_ in ids.values()):
+        raise InputError(f"{path}: the vocabulary must map tokens to ids, got {shown(ids)}")
+    tokens = sorted(ids, key=ids.__getitem__)
+    if [ids[token] for token in tokens] != list(range(len(tokens))):
+        raise InputError(f"{path}: the ids of the vocabulary have gaps, or stand twice")
+    return tokens

@@ -6,10 +6,11 @@ import dataclasses
 import json
 import os
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from official_bert.atomic import atomic_file
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 
@@ -45,11 +46,17 @@ class TokenizerConfig:
         return dataclasses.asdict(self)
 
 
-def load(folder: str | os.PathLike[str]) -> tuple[Vocab, TokenizerConfig]:
+def load(
+    folder: str | os.PathLike[str], tokens: Sequence[str] | None = None
+) -> tuple[Vocab, TokenizerConfig]:
     """Reads vocab.txt and tokenizer_config.json of `folder`, ours or Hugging Face's.
 
     Added tokens whose ids come after vocab.txt, as Hugging Face stores them, are added to the
     vocabulary.
+
+    Args:
+      folder: with both files.
+      tokens: the vocabulary in id order, where vocab.txt is not to be read.
 
     Raises:
       InputError: a file is missing or not what it should be; an id of an added token does not agree
@@ -70,7 +77,10 @@ def load(folder: str | os.PathLike[str]) -> tuple[Vocab, TokenizerConfig]:
         for role in SPECIAL_TOKENS
         if fields.get(role) is not None
     }
-    vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_FILE_NAME, special_tokens)
+    if tokens is None:
+        vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_FILE_NAME, special_tokens)
+    else:
+        vocab = Vocab(tokens, special_tokens, name=str(folder))
     return _with_added_tokens(path, fields, vocab, config)
 
 
@@ -123,7 +133,7 @@ def _typed(path: pathlib.Path, fields: dict[str, Any], name: str, kind: type, de
     if value is None:
         return default
     if not isinstance(value, kind):
-        raise InputError(f"{path}: {name} must be {kind.__name__}, not {value!r}")
+        raise InputError(f"{path}: {name} must be {kind.__name__}, not {shown(value)}")
     return value
 
 
@@ -132,7 +142,7 @@ def _max_length(path: pathlib.Path, fields: dict[str, Any]) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{path}: model_max_length must be a number from 1, not {value!r}")
+        raise InputError(f"{path}: model_max_length must be a number from 1, not {shown(value)}")
     return None if value > _NO_LIMIT else int(value)
 
 
@@ -141,7 +151,7 @@ def _content(path: pathlib.Path, name: str, value: Any) -> str:
     if isinstance(value, dict):
         value = value.get("content")
     if not isinstance(value, str):
-        raise InputError(f"{path}: {name} must be a token, not {value!r}")
+        raise InputError(f"{path}: {name} must be a token, not {shown(value)}")
     return value
 
 
@@ -151,9 +161,10 @@ def _with_added_tokens(
     decoder = _typed(path, fields, "added_tokens_decoder", dict, {})
     special = set(vocab.special_tokens.values())
     try:
-        by_id = {int(id_): _content(path, f"token {id_}", v) for id_, v in decoder.items()}
+        ids = {id_: int(id_) for id_ in decoder}
     except ValueError as error:
         raise InputError(f"{path}: added_tokens_decoder: ids must be numbers: {error}") from error
+    by_id = {ids[id_]: _content(path, f"token {id_}", v) for id_, v in decoder.items()}
     extra = _typed(path, fields, "additional_special_tokens", list, [])
     contents = [_content(path, "additional_special_tokens", value) for value in extra]
     added = [by_id[id_] for id_ in sorted(by_id)] + contents

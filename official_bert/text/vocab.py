@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pathlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.regular_file import read_bytes
 
 # Named as in a Hugging Face tokenizer_config.json.
 SPECIAL_TOKENS: Mapping[str, str] = {
@@ -19,6 +19,9 @@ SPECIAL_TOKENS: Mapping[str, str] = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+# The vocabulary of LaBSE, the largest one known, has 500,000 tokens and 5 MB.
+_MAX_BYTES = 16 << 20
+_MAX_TOKENS = 1_000_000
 _UNUSED = re.compile(r"\[unused\d+\]")
 
 
@@ -81,10 +84,7 @@ class Vocab:
         Raises:
           InputError: no such file; not UTF-8; one of the five special tokens is missing.
         """
-        try:
-            content = pathlib.Path(path).read_bytes()
-        except OSError as error:
-            raise InputError(f"{path}: cannot read the vocabulary: {error.strerror}") from error
+        content = read_bytes(path, limit=_MAX_BYTES)
         vocab = cls.__new__(cls)
         vocab._load(content, special_tokens, str(path))
         return vocab
@@ -176,6 +176,8 @@ def _split(content: bytes, name: str) -> tuple[str, ...]:
     lines = content.split(b"\n")
     if not lines[-1]:
         lines.pop()  # what follows the last line end is not a line
+    if len(lines) > _MAX_TOKENS:
+        raise InputError(f"{name} has {len(lines)} lines; a vocabulary has {_MAX_TOKENS} at most")
     tokens = []
     for number, line in enumerate(lines, start=1):
         try:

@@ -65,11 +65,11 @@ def test_other_names_of_special_tokens(tmp_path):
 
 
 def test_unreadable_files_are_input_errors(tmp_path):
-    with pytest.raises(InputError, match=r"no\.txt: cannot read the vocabulary: No such file"):
+    with pytest.raises(InputError, match=r"cannot read .*no\.txt: No such file"):
         Vocab.from_file(tmp_path / "no.txt")
     with pytest.raises(InputError, match=r"line 6: b'caf\\xe9' is not UTF-8"):
         Vocab.from_file(write(tmp_path, SPECIAL.encode() + "café\n".encode("latin-1")))
-    with pytest.raises(InputError, match="cannot read the vocabulary"):
+    with pytest.raises(InputError, match="cannot read .*: it is a folder"):
         Vocab.from_file(tmp_path)
 
 
