@@ -99,13 +99,14 @@ def main() -> None:
     from data_prep.finetuning.datasets import make_data_set
     from data_prep.finetuning.folder import write_folder
     from data_prep.finetuning.settings import Settings
+    from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
     from official_bert.text import tokenizer_config
     from official_bert.text.tokenizer import BertTokenizer
     from official_bert.text.vocab import Vocab
 
     vocab, config = Vocab.from_file(vocab_path), tokenizer_config.TokenizerConfig()
-    beside = vocab_path.parent / tokenizer_config.FILE_NAME
-    if beside.exists() and vocab_path.name == tokenizer_config.VOCAB_FILE_NAME:
+    beside = vocab_path.parent / TOKENIZER_CONFIG_NAME
+    if beside.exists() and vocab_path.name == VOCAB_NAME:
         vocab, config = tokenizer_config.load(vocab_path.parent)
     settings_of_tokenizer = config.settings()
     if _DO_LOWER_CASE.value is not None:

@@ -29,8 +29,9 @@ def main(*names: str) -> None:
         read_records,
         to_text,
     )
-    from official_bert.data.manifest import MANIFEST_NAME, VOCAB_NAME, Manifest
+    from official_bert.data.manifest import MANIFEST_NAME, Manifest
     from official_bert.errors import InputError
+    from official_bert.model_folder import VOCAB_NAME
     from official_bert.text.vocab import Vocab
 
     if not names:

@@ -17,8 +17,9 @@ from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
 from official_bert.inference.base import AnswerModule
 from official_bert.inference.export_info import FILE_NAME
-from official_bert.inference.litert import LABELS_NAME, MODEL_NAME, LiteAnswerer
+from official_bert.inference.litert import MODEL_NAME, LiteAnswerer
 from official_bert.inference.load import open_model
+from official_bert.model_folder import write_labels
 from official_bert.models.encoder import OPTIONAL_ENCODER_INPUTS
 
 LENGTHS = (32, 64, 128, 256, 384, 512)
@@ -79,8 +80,7 @@ def export_litert(
         assert bundle.tokenizer is not None
         bundle.tokenizer.save(folder)
         if bundle.labels:
-            text = "".join(f"{label}\n" for label in bundle.labels)
-            (folder / LABELS_NAME).write_text(text, encoding="utf-8")
+            write_labels(folder, bundle.labels)
         info = make_info(
             opened,
             answers=[module.name],

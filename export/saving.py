@@ -17,7 +17,7 @@ from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
 from official_bert.inference.export_info import SAVED_MODEL_FILE
 from official_bert.inference.load import open_model
-from official_bert.model_folder import LABELS_NAME
+from official_bert.model_folder import write_labels
 
 # Largest difference from the model, run op by op in this process. Compiled graphs join some
 # operations, which in bfloat16 leaves out roundings.
@@ -74,8 +74,7 @@ def export_savedmodel(
         )
         info.save(folder / SAVED_MODEL_FILE)
         if opened.bundle.labels:
-            text = "".join(f"{label}\n" for label in opened.bundle.labels)
-            (folder / "assets" / LABELS_NAME).write_text(text, encoding="utf-8")
+            write_labels(folder / "assets", opened.bundle.labels)
         checks = verify.cases(modules)
         single_rows = [(case.signature, case.inputs) for case in checks if case.rows == 1]
         write_warmup(folder, name, single_rows)

@@ -20,9 +20,9 @@ _SHOW = flags.DEFINE_bool("show", False, "Only print what eval_results.json says
 
 def main() -> None:
     from official_bert.errors import InputError
-    from official_bert.model_folder import ModelFolder
+    from official_bert.runs.run_folder import RunFolder
 
-    folder = ModelFolder(_MODEL_DIR.value)
+    folder = RunFolder(_MODEL_DIR.value)
     if _SHOW.value:
         results = folder.results()
         if results is None:

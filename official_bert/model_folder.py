@@ -1,41 +1,54 @@
-"""The model folder: what training leaves for evaluation, prediction and export."""
+"""The model folder: what training leaves for evaluation, prediction and export.
+
+Its file names stand here and nowhere else. This module is on the lowest floor, since the tokenizer
+writes two of the files and prepared data has them too; it knows no config and no model, only files.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import pathlib
-import shutil
+from collections.abc import Sequence
 from typing import Any
 
 from official_bert.atomic import atomic_file
-from official_bert.config import BertConfig
-from official_bert.data.manifest import MANIFEST_NAME, VOCAB_NAME, Manifest, sha256_of_file
-from official_bert.errors import InputError
-from official_bert.experiment import ExperimentConfig, load_experiment
+from official_bert.errors import InputError, shown
+from official_bert.regular_file import read_bytes
 
+# The resolved config of the run.
 CONFIG_NAME = "config.yaml"
+# The encoder's sizes; google-research/bert has a file of this name, too.
 BERT_CONFIG_NAME = "bert_config.json"
+VOCAB_NAME = "vocab.txt"
+# The tokenizer's settings; Hugging Face has a file of this name, too.
 TOKENIZER_CONFIG_NAME = "tokenizer_config.json"
+# The names of the classes, one a line, in id order.
 LABELS_NAME = "labels.txt"
-RESULTS_NAME = "eval_results.json"
-NONFINITE_NAME = "nonfinite.json"
 # The manifest of the data that the model was trained on: its labels and options.
 PREPARED_DATA_NAME = "prepared_data.json"
+RESULTS_NAME = "eval_results.json"
+NONFINITE_NAME = "nonfinite.json"
 
-# What may change between two starts of the same run: it does not touch the weights.
-_FREE = {
-    "evaluation",
-    "runtime",
-    "train.log_every_steps",
-    "train.checkpoint_every_steps",
-    "train.checkpoint_every_seconds",
-    "train.keep_checkpoints",
-}
+# The state of the run after some steps, and the weights with the best score.
+CHECKPOINTS_NAME = "checkpoints"
+BEST_NAME = "best"
+# In both: ckpt.index beside ckpt.data-…, with -STEP behind it in the first.
+CHECKPOINT_PREFIX = "ckpt"
+# In best/.
+SCORE_NAME = "score.json"
+
+METRICS_NAME = "metrics.jsonl"
+# Of `--mode=eval`, which runs beside the training that writes the other file.
+WATCHED_METRICS_NAME = "eval_metrics.jsonl"
+PICTURE_NAME = "training.png"
+TENSORBOARD_NAME = "tensorboard"
+
+_MOST_LABELS_BYTES = 16 << 20
 
 
 class ModelFolder:
-    """The files of a model folder beside its checkpoints.
+    """The files of a model folder that are read and written as a whole.
 
     Args:
         path: the folder; it need not be there yet.
@@ -43,45 +56,6 @@ class ModelFolder:
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = pathlib.Path(path)
-
-    def prepare(
-        self,
-        experiment: ExperimentConfig,
-        encoder_config: BertConfig,
-        manifest: Manifest,
-        data_dir: pathlib.Path,
-    ) -> None:
-        """Writes the files that explain the model: both configs, tokenizer, vocabulary, labels.
-
-        Raises:
-            InputError: the folder holds another run, or one with another vocabulary.
-        """
-        self.path.mkdir(parents=True, exist_ok=True)
-        if (self.path / CONFIG_NAME).exists():
-            self._check_same_run(experiment.as_dict())
-            self._check_vocabulary(manifest, data_dir)
-        for name, copy in (
-            (VOCAB_NAME, VOCAB_NAME),
-            (TOKENIZER_CONFIG_NAME, TOKENIZER_CONFIG_NAME),
-            (MANIFEST_NAME, PREPARED_DATA_NAME),
-        ):
-            shutil.copyfile(data_dir / name, self.path / copy)
-        with atomic_file(self.path / BERT_CONFIG_NAME) as file:
-            file.write(encoder_config.to_json())
-        if manifest.labels:
-            with atomic_file(self.path / LABELS_NAME) as file:
-                file.writelines(f"{label}\n" for label in manifest.labels)
-        experiment.save(self.path / CONFIG_NAME)
-
-    def experiment(self) -> ExperimentConfig:
-        """The resolved config of the run.
-
-        Raises:
-            InputError: there is none.
-        """
-        if not (self.path / CONFIG_NAME).exists():
-            raise InputError(f"{self.path} has no {CONFIG_NAME}: it is not a model folder")
-        return load_experiment([self.path / CONFIG_NAME])
 
     def task_options(self) -> dict[str, Any]:
         """Options of the data that the model was trained on, and its results; {} without them."""
@@ -109,31 +83,49 @@ class ModelFolder:
         with atomic_file(self.path / name) as file:
             file.write(json.dumps(values, indent=2) + "\n")
 
-    def _check_same_run(self, given: dict[str, Any]) -> None:
-        # Read as a config: a field that is newer than the run has its default there.
-        before, now = (_fixed_fields(config) for config in (self.experiment().as_dict(), given))
-        for name in now:
-            if now[name] != before[name]:
-                raise InputError(
-                    f"{self.path} holds a run with {name} {before[name]!r}, now it is "
-                    f"{now[name]!r}: choose another --model_dir, or the same setting to go on"
-                )
 
-    def _check_vocabulary(self, manifest: Manifest, data_dir: pathlib.Path) -> None:
-        sha256 = sha256_of_file(self.path / VOCAB_NAME)
-        if sha256 != manifest.vocab_sha256:
+def read_labels(folder: pathlib.Path, expected: int | None = None) -> tuple[str, ...]:
+    """The labels in the labels.txt of a folder, a model's or an export's; () where it has none.
+
+    A line ends at "\\n" or "\\r\\n". Other characters that break lines elsewhere, such as U+2028,
+    are part of a label.
+
+    Args:
+        folder: where the file may be.
+        expected: how many classes the model has; None where nobody knows.
+
+    Raises:
+        InputError: the file is not UTF-8, or has another number of lines than there are classes.
+    """
+    path = folder / LABELS_NAME
+    if not path.exists():
+        return ()
+    try:
+        text = read_bytes(path, limit=_MOST_LABELS_BYTES).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8") from error
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    if expected is not None and len(lines) != expected:
+        raise InputError(
+            f"{path} names {len(lines)} labels, and the model has {expected} classes: write one "
+            "line for each, in id order"
+        )
+    return tuple(line.removesuffix("\r") for line in lines)
+
+
+def write_labels(folder: pathlib.Path, labels: Sequence[str]) -> None:
+    """Writes labels.txt into a folder.
+
+    Raises:
+        InputError: a label has a line break in it.
+    """
+    for number, label in enumerate(labels):
+        if "\n" in label or "\r" in label:
             raise InputError(
-                f"the vocabulary of {self.path} has sha256 {sha256}, that of {data_dir} "
-                f"{manifest.vocab_sha256}: prepare the data with the model's vocab.txt"
+                f"label {number}, {shown(label)}, has a line break in it, and {LABELS_NAME} has a "
+                "label a line: give the class another name"
             )
-
-
-def _fixed_fields(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"train": {"seed": 1, "keep_checkpoints": 3}} -> {"train.seed": 1}."""
-    fields: dict[str, Any] = {}
-    for key, value in config.items():
-        name = f"{prefix}{key}"
-        if name in _FREE:
-            continue
-        fields |= _fixed_fields(value, f"{name}.") if isinstance(value, dict) else {name: value}
-    return fields
+    with atomic_file(folder / LABELS_NAME) as file:
+        file.writelines(f"{label}\n" for label in labels)

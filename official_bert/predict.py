@@ -119,11 +119,11 @@ def _predict_split() -> None:
     if not _MODEL_DIR.value or _OUTPUT_DIR.value is None:
         raise InputError("--split needs --model_dir and --output_dir")
 
-    from official_bert.model_folder import ModelFolder
     from official_bert.runs.run import Run
+    from official_bert.runs.run_folder import RunFolder
 
     first, *others = _MODEL_DIR.value
-    experiment = ModelFolder(first).experiment()
+    experiment = RunFolder(first).experiment()
     if _DATA_PATH.value is not None:
         experiment.data.path = _DATA_PATH.value
     run = Run(experiment, first)

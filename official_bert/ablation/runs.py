@@ -12,9 +12,9 @@ from typing import Any
 from official_bert.ablation.child import run_child
 from official_bert.ablation.grid import SEED, Grid, Setting
 from official_bert.errors import InputError
+from official_bert.model_folder import RESULTS_NAME
 
 RUNS_NAME = "runs"
-RESULTS_NAME = "eval_results.json"
 
 
 def run_folder(output_dir: pathlib.Path, setting: Setting, seed: int) -> pathlib.Path:

@@ -8,10 +8,11 @@ from official_bert.checkpoints import google, huggingface, model_garden, officia
 from official_bert.checkpoints.readers import read_tensorflow
 from official_bert.checkpoints.source import Source
 from official_bert.errors import InputError
+from official_bert.model_folder import BEST_NAME, CHECKPOINTS_NAME
 from official_bert.tensor_bundle import newest_prefix
 
 # Where a model folder of ours keeps checkpoints; the best one is the model.
-_OUR_FOLDERS = (official.BEST_NAME, official.CHECKPOINTS_NAME)
+_OUR_FOLDERS = (BEST_NAME, CHECKPOINTS_NAME)
 _SHOWN = 8
 
 

@@ -14,7 +14,6 @@ from official_bert.atomic import atomic_file
 from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.extensions import refuse_extensions
 from official_bert.checkpoints.heads import HEADS, kind_of
-from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import (
     Source,
@@ -28,8 +27,8 @@ from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
+from official_bert.model_folder import BERT_CONFIG_NAME, read_labels
 
-CONFIG_NAME = "bert_config.json"
 PREFIX_NAME = "bert_model.ckpt"
 # Keys of ours in a bert_config.json for google-research/bert, which reads past them. The first says
 # that "gelu" is erf here, the second which of the models with the same names of variables it is.
@@ -44,7 +43,7 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         InputError: there is no bert_config.json beside it.
     """
     folder = pathlib.Path(checkpoint.prefix).parent
-    config, kind = read_config(folder / CONFIG_NAME)
+    config, stated = read_config(folder / BERT_CONFIG_NAME)
     stored = renamed(
         pathlib.Path(checkpoint.prefix),
         checkpoint.tensors,
@@ -62,17 +61,18 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         if theirs in stored
     }
     drop_lone_parts(tensors, dropped)
+    kind, classes = kind_of(tensors, stated), num_classes(tensors)
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
         path=pathlib.Path(checkpoint.prefix),
         format="google_tf1",
         config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
-        kind=kind_of(tensors, kind),
+        kind=kind,
         tensors=tensors,
         unused=[tensor.name for tensor in stored.values()],
         dropped=dropped,
-        num_classes=num_classes(tensors),
-        labels=read_labels(folder),
+        num_classes=classes,
+        labels=read_labels(folder, classes if HEADS[kind].has_classes else None),
         vocab=vocab,
         tokenizer=tokenizer,
     )
@@ -127,5 +127,5 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> None:
             for ours, variable in variables.items()
         ],
     )
-    with atomic_file(folder / CONFIG_NAME) as file:
+    with atomic_file(folder / BERT_CONFIG_NAME) as file:
         file.write(config_json(config, kind))

@@ -31,6 +31,7 @@ from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
+from official_bert.model_folder import BERT_CONFIG_NAME
 
 PREFIX_NAME = "bert_model.ckpt"
 _WORDS = name_maps.MODEL_GARDEN["encoder/embeddings/word_embeddings"]
@@ -53,8 +54,8 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     """
     folder = pathlib.Path(checkpoint.prefix).parent
     config = None
-    if (folder / google.CONFIG_NAME).exists():
-        config, _ = google.read_config(folder / google.CONFIG_NAME)
+    if (folder / BERT_CONFIG_NAME).exists():
+        config, _ = google.read_config(folder / BERT_CONFIG_NAME)
     source = read_variables(checkpoint, config, "gelu_tanh")
     source.vocab, source.tokenizer = find_tokenizer(folder)
     return source
@@ -146,7 +147,7 @@ def write(folder: pathlib.Path, model: tf_keras.Model, kind: str) -> dict[str, s
             getattr(head, "0").dense = pooler
             parts["next_sentence.pooler_dense"] = pooler
     tf.train.Checkpoint(**parts).write(os.fspath(folder / PREFIX_NAME))
-    with atomic_file(folder / google.CONFIG_NAME) as file:
+    with atomic_file(folder / BERT_CONFIG_NAME) as file:
         file.write(google.config_json(config, "encoder" if dropped else kind))
     return dropped
 

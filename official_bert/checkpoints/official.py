@@ -10,17 +10,20 @@ import tf_keras
 
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints.heads import HEADS, ONLY_TRAINED, kind_of
-from official_bert.checkpoints.labels import read_labels
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
 from official_bert.checkpoints.source import Source, num_classes
 from official_bert.checkpoints.tensors import StoredTensor
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
-from official_bert.training.checkpointing import BEST_NAME, CHECKPOINTS_NAME
+from official_bert.model_folder import (
+    BERT_CONFIG_NAME,
+    BEST_NAME,
+    CHECKPOINT_PREFIX,
+    CHECKPOINTS_NAME,
+    read_labels,
+)
 
-CONFIG_NAME = "bert_config.json"
-PREFIX_NAME = "ckpt"
 _WORDS = "/embeddings/word_embeddings"
 
 
@@ -38,15 +41,15 @@ def checkpoint_of_step(path: str, step: int | None) -> str:
     if step is None:
         return path
     folder = pathlib.Path(path) / CHECKPOINTS_NAME
-    if not (folder / f"{PREFIX_NAME}-{step}.index").exists():
+    if not (folder / f"{CHECKPOINT_PREFIX}-{step}.index").exists():
         steps = sorted(
-            int(p.stem.rpartition("-")[2]) for p in folder.glob(f"{PREFIX_NAME}-*.index")
+            int(p.stem.rpartition("-")[2]) for p in folder.glob(f"{CHECKPOINT_PREFIX}-*.index")
         )
         raise InputError(
             f"{path} has no checkpoint of step {step}: it has {steps or 'none'}; a run keeps as "
             "many of the newest as its train.keep_checkpoints says"
         )
-    return str(folder / f"{PREFIX_NAME}-{step}")
+    return str(folder / f"{CHECKPOINT_PREFIX}-{step}")
 
 
 def read(checkpoint: TensorFlowCheckpoint) -> Source:
@@ -56,11 +59,11 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         InputError: there is no bert_config.json.
     """
     prefix = pathlib.Path(checkpoint.prefix)
-    folders = [folder for folder in prefix.parents[:2] if (folder / CONFIG_NAME).exists()]
+    folders = [folder for folder in prefix.parents[:2] if (folder / BERT_CONFIG_NAME).exists()]
     if not folders:
-        raise InputError(f"{prefix} lies in no model folder: {CONFIG_NAME} is missing")
+        raise InputError(f"{prefix} lies in no model folder: {BERT_CONFIG_NAME} is missing")
     folder = folders[0]
-    config = BertConfig.from_json_file(folder / CONFIG_NAME)
+    config = BertConfig.from_json_file(folder / BERT_CONFIG_NAME)
     scope = next(name for name in checkpoint.tensors if name.endswith(_WORDS)).split("/")[0]
     tensors: dict[str, StoredTensor] = {}
     models = set()
@@ -73,17 +76,19 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
         raise InputError(f"{folder} holds {ONLY_TRAINED[model]}")
     # Models whose parts have the same names have names of their own, which stand in the variables'.
     kinds = [model for model in models if model in HEADS]
+    kind = kind_of(tensors, kinds[0] if len(kinds) == 1 else None)
+    classes = num_classes(tensors)
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
         path=prefix,
         format="official_bert",
         config=config,
-        kind=kind_of(tensors, kinds[0] if len(kinds) == 1 else None),
+        kind=kind,
         tensors=tensors,
         unused=[],
         dropped=dict.fromkeys(checkpoint.skipped, "state of the training run"),
-        num_classes=num_classes(tensors),
-        labels=read_labels(folder),
+        num_classes=classes,
+        labels=read_labels(folder, classes if HEADS[kind].has_classes else None),
         vocab=vocab,
         tokenizer=tokenizer,
     )
@@ -93,6 +98,6 @@ def write(folder: pathlib.Path, model: tf_keras.Model) -> None:
     """Writes bert_config.json and best/ckpt.* into `folder`."""
     config: BertConfig = model.config
     (folder / BEST_NAME).mkdir(parents=True, exist_ok=True)
-    tf.train.Checkpoint(model=model).write(os.fspath(folder / BEST_NAME / PREFIX_NAME))
-    with atomic_file(folder / CONFIG_NAME) as file:
+    tf.train.Checkpoint(model=model).write(os.fspath(folder / BEST_NAME / CHECKPOINT_PREFIX))
+    with atomic_file(folder / BERT_CONFIG_NAME) as file:
         file.write(config.to_json())

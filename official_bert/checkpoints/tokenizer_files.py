@@ -13,6 +13,7 @@ import tokenizers
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
+from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer import BertTokenizer
 from official_bert.text.tokenizer_config import TokenizerConfig
@@ -41,8 +42,8 @@ def find_tokenizer(folder: pathlib.Path) -> tuple[Vocab | None, TokenizerConfig 
     fast_path = folder / FAST_NAME
     fast = read_json(fast_path, limit=_MAX_FAST_BYTES) if fast_path.exists() else {}
     normalizer = _bert_normalizer(fast_path, fast.get("normalizer"))
-    settings_path = folder / tokenizer_config.FILE_NAME
-    vocab_path = folder / tokenizer_config.VOCAB_FILE_NAME
+    settings_path = folder / TOKENIZER_CONFIG_NAME
+    vocab_path = folder / VOCAB_NAME
     if not vocab_path.exists() and not fast:
         return None, None
     tokens = None if vocab_path.exists() else _fast_tokens(fast_path, fast)
@@ -95,7 +96,7 @@ def write_fast_tokenizer(folder: pathlib.Path, tokenizer: BertTokenizer) -> None
         # Here that is the default for text; there everybody expects "[MASK]" to be the mask, and
         # we read a file without the key as we write it.
         del fields["split_special_tokens"]
-    with atomic_file(folder / tokenizer_config.FILE_NAME) as file:
+    with atomic_file(folder / TOKENIZER_CONFIG_NAME) as file:
         json.dump(fields, file, indent=2, ensure_ascii=False)
         file.write("\n")
 

@@ -7,10 +7,10 @@ import pathlib
 
 from official_bert.atomic import atomic_folder
 from official_bert.checkpoints import google, huggingface_writer, model_garden, official
-from official_bert.checkpoints.labels import write_labels
 from official_bert.checkpoints.load import Pretrained
 from official_bert.checkpoints.tokenizer_files import write_fast_tokenizer
 from official_bert.errors import InputError
+from official_bert.model_folder import write_labels
 
 FORMATS = ("official_bert", "huggingface", "google_tf1", "model_garden")
 

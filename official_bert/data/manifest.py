@@ -15,7 +15,6 @@ from typing import Any
 from official_bert.errors import InputError
 
 MANIFEST_NAME = "manifest.json"
-VOCAB_NAME = "vocab.txt"
 
 
 @dataclasses.dataclass

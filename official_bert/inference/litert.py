@@ -17,11 +17,11 @@ from official_bert.errors import InputError
 from official_bert.inference import answer_class
 from official_bert.inference.base import AnswerModule, AnswerOptions
 from official_bert.inference.export_info import FILE_NAME, ExportInfo
+from official_bert.model_folder import read_labels
 from official_bert.models.encoder import ENCODER_INPUTS
 from official_bert.text import BertTokenizer, Vocab
 
 MODEL_NAME = "model.tflite"
-LABELS_NAME = "labels.txt"
 _MOST_ROWS = 32
 # Packed texts up to this length share the rows of the longest of them. With longer ones, attention
 # within the rows would cost more than their padding.
@@ -181,9 +181,7 @@ class LiteAnswerer:
         path = pathlib.Path(folder)
         self.info = ExportInfo.load(path / FILE_NAME)
         tokenizer = BertTokenizer.from_folder(path)
-        labels_path = path / LABELS_NAME
-        labels = labels_path.read_text("utf-8").splitlines() if labels_path.exists() else []
-        source = _Source(tokenizer, tokenizer.vocab, tuple(labels))
+        source = _Source(tokenizer, tokenizer.vocab, read_labels(path))
         options = AnswerOptions(**self.info.options)
         self.module: AnswerModule = answer_class(self.info.answers[0])(source, options)
         self._encode = tf.function(lambda **texts: self.module.encode(texts), autograph=False)

@@ -6,9 +6,10 @@ import os
 import pathlib
 
 from official_bert.config import BertConfig
-from official_bert.data.manifest import VOCAB_NAME, Manifest
+from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
+from official_bert.model_folder import VOCAB_NAME
 from official_bert.tasks import task_class
 from official_bert.text.vocab import Vocab
 

@@ -14,17 +14,18 @@ from official_bert.checkpoints.official import checkpoint_of_step
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
-from official_bert.model_folder import ModelFolder
+from official_bert.model_folder import CHECKPOINTS_NAME, WATCHED_METRICS_NAME, ModelFolder
 from official_bert.runs.input_pipeline import Feed
 from official_bert.runs.phases import Phase, learning_rate_schedule
 from official_bert.runs.prepared_data import PreparedData
+from official_bert.runs.run_folder import RunFolder
 from official_bert.tasks.examples import examples_of
 from official_bert.training import loop
-from official_bert.training.checkpointing import CHECKPOINTS_NAME, BestModel, Checkpoints
+from official_bert.training.checkpointing import BestModel, Checkpoints
 from official_bert.training.evaluator import Evaluator
 from official_bert.training.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.training.optimization import make_optimizer
-from official_bert.training.run_log import WATCHED_METRICS_NAME, RunLog
+from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
 from official_bert.training.strategy import is_chief, make_strategy, set_runtime
 
@@ -43,7 +44,7 @@ class Run:
 
     def __init__(self, experiment: ExperimentConfig, model_dir: str, *, tpu: str | None = None):
         self._experiment = experiment
-        self._folder = ModelFolder(model_dir)
+        self._folder = RunFolder(model_dir)
         if not experiment.data.path:
             raise InputError("data.path is not set: name a folder of prepared data")
         self._data = PreparedData(experiment.data.path, experiment)

@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from official_bert.model_folder import VOCAB_NAME
 from official_bert.text import tokenizer_config
 from official_bert.text.detokenizer import Detokenizer
 from official_bert.text.kept_tokens import KeptTokens
@@ -70,7 +71,7 @@ class BertTokenizer(tf.Module):
         self._word_pieces = WordPieces(self.vocab, split_cjk=tokenize_chinese_chars)
         self._kept_tokens = KeptTokens(self.vocab, added_tokens) if keep_special_tokens else None
         self._vocab_folder = tempfile.TemporaryDirectory(prefix="bert_vocab_")
-        vocab_path = pathlib.Path(self._vocab_folder.name) / tokenizer_config.VOCAB_FILE_NAME
+        vocab_path = pathlib.Path(self._vocab_folder.name) / VOCAB_NAME
         self.vocab.save(vocab_path)
         self.vocab_asset = tf.saved_model.Asset(str(vocab_path))
 

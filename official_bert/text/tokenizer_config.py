@@ -12,10 +12,9 @@ from typing import Any
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
+from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
 from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 
-FILE_NAME = "tokenizer_config.json"
-VOCAB_FILE_NAME = "vocab.txt"
 # Hugging Face writes int(1e30) for "no limit".
 _NO_LIMIT = 10**9
 
@@ -62,7 +61,7 @@ def load(
       InputError: a file is missing or not what it should be; an id of an added token does not agree
         with the vocabulary.
     """
-    path = pathlib.Path(folder) / FILE_NAME
+    path = pathlib.Path(folder) / TOKENIZER_CONFIG_NAME
     fields = _read(path)
     config = TokenizerConfig(
         lower_case=_typed(path, fields, "do_lower_case", bool, True),
@@ -78,7 +77,7 @@ def load(
         if fields.get(role) is not None
     }
     if tokens is None:
-        vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_FILE_NAME, special_tokens)
+        vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_NAME, special_tokens)
     else:
         vocab = Vocab(tokens, special_tokens, name=str(folder))
     return _with_added_tokens(path, fields, vocab, config)
@@ -88,8 +87,8 @@ def save(folder: str | os.PathLike[str], vocab: Vocab, config: TokenizerConfig) 
     """Writes vocab.txt and tokenizer_config.json into `folder`."""
     path = pathlib.Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    vocab.save(path / VOCAB_FILE_NAME)
-    with atomic_file(path / FILE_NAME) as file:
+    vocab.save(path / VOCAB_NAME)
+    with atomic_file(path / TOKENIZER_CONFIG_NAME) as file:
         json.dump(to_json(vocab, config), file, indent=2, ensure_ascii=False)
         file.write("\n")
 

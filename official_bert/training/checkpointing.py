@@ -14,10 +14,8 @@ from absl import logging
 
 from official_bert.atomic import atomic_folder
 from official_bert.errors import InputError
+from official_bert.model_folder import BEST_NAME, CHECKPOINT_PREFIX, CHECKPOINTS_NAME, SCORE_NAME
 from official_bert.training.step import TrainingModel
-
-CHECKPOINTS_NAME = "checkpoints"
-BEST_NAME = "best"
 
 
 class Checkpoints:
@@ -143,7 +141,7 @@ class BestModel:
 
     def score(self) -> dict[str, Any] | None:
         """What `score.json` says: metric, value, step, metrics; None before the first one."""
-        path = self._folder / "score.json"
+        path = self._folder / SCORE_NAME
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
     def update(self, step: int, metrics: Mapping[str, float]) -> bool:
@@ -162,11 +160,12 @@ class BestModel:
         if best and not (value < best["value"] if self._lower else value > best["value"]):
             return False
         with atomic_folder(self._folder, overwrite=True) as folder:
-            self._checkpoint.write(str(folder / "ckpt"))
+            self._checkpoint.write(str(folder / CHECKPOINT_PREFIX))
             score = {"metric": self._metric, "value": value, "step": step, "metrics": dict(metrics)}
-            (folder / "score.json").write_text(json.dumps(score, indent=2) + "\n", "utf-8")
+            (folder / SCORE_NAME).write_text(json.dumps(score, indent=2) + "\n", "utf-8")
         return True
 
     def restore(self) -> None:
         """Puts the stored weights into the model."""
-        self._checkpoint.read(str(self._folder / "ckpt")).assert_existing_objects_matched()
+        status = self._checkpoint.read(str(self._folder / CHECKPOINT_PREFIX))
+        status.assert_existing_objects_matched()

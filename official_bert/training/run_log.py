@@ -12,10 +12,12 @@ import tensorflow as tf
 from absl import logging
 from matplotlib.figure import Figure
 
-METRICS_NAME = "metrics.jsonl"
-# Of `--mode=eval`, which runs beside the training that writes the other file.
-WATCHED_METRICS_NAME = "eval_metrics.jsonl"
-PICTURE_NAME = "training.png"
+from official_bert.model_folder import (
+    METRICS_NAME,
+    PICTURE_NAME,
+    TENSORBOARD_NAME,
+    WATCHED_METRICS_NAME,
+)
 
 
 class RunLog:
@@ -46,7 +48,7 @@ class RunLog:
         self._last_step, self._last_time = start_step, time.monotonic()
         if not writes:
             return
-        self._writer = tf.summary.create_file_writer(str(self._model_dir / "tensorboard"))
+        self._writer = tf.summary.create_file_writer(str(self._model_dir / TENSORBOARD_NAME))
         lines = read_metrics(self._model_dir, metrics_name)
         kept = [line for line in lines if line["step"] <= start_step]
         with open(self._metrics_path, "w", encoding="utf-8") as file:

@@ -12,10 +12,11 @@ import tensorflow as tf
 
 from official_bert.errors import InputError
 from official_bert.experiment import load_experiment
+from official_bert.model_folder import WATCHED_METRICS_NAME
 from official_bert.runs.run import Run
 from official_bert.tasks.pretraining import PretrainingTask
 from official_bert.training.loop import Interrupted
-from official_bert.training.run_log import WATCHED_METRICS_NAME, read_metrics
+from official_bert.training.run_log import read_metrics
 from tests.prepared_data import write_pretraining_data
 
 SMALL = [

@@ -22,10 +22,10 @@ from official_bert.errors import InputError
 from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig, load_experiment
 from official_bert.inference.load import open_model
-from official_bert.model_folder import ModelFolder
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import SpanLogits
 from official_bert.runs.run import Run
+from official_bert.runs.run_folder import RunFolder
 from official_bert.tasks.question_answering import QuestionAnsweringTask
 from official_bert.text import Vocab
 from tests import finetuning_data
@@ -105,22 +105,22 @@ def _golds(data):
 
 
 def test_a_model_learns_to_find_answers_and_to_give_none(data, models):
-    results = ModelFolder(models[0]).results()
+    results = RunFolder(models[0]).results()
     assert results["f1"] > 80 and results["HasAns_f1"] > 80
     assert results["f1"] == pytest.approx(results["best_f1"])
     assert results["null_threshold"] > results["best_f1_thresh"]
     assert {"exact_match", "NoAns_exact", "best_exact_thresh"} <= set(results)
-    assert ModelFolder(models[0]).task_options()["doc_stride"] == 8
+    assert RunFolder(models[0]).task_options()["doc_stride"] == 8
 
 
 def test_prediction_files_score_as_evaluation_says(data, models, tmp_path):
-    experiment = ModelFolder(models[0]).experiment()
+    experiment = RunFolder(models[0]).experiment()
     paths = Run(experiment, str(models[0])).predict("dev", str(tmp_path / "out"))
     assert [path.name for path in paths] == [
         "predictions.json", "nbest_predictions.json", "null_odds.json"
     ]  # fmt: skip
     predictions, nbest, odds = (json.loads(path.read_text()) for path in paths)
-    golds, results = _golds(data), ModelFolder(models[0]).results()
+    golds, results = _golds(data), RunFolder(models[0]).results()
     assert list(predictions) == list(golds)
     scores = squad.evaluate_v2(golds, predictions)
     assert scores["f1"] == pytest.approx(results["f1"])
@@ -132,7 +132,7 @@ def test_prediction_files_score_as_evaluation_says(data, models, tmp_path):
 
 
 def test_serving_gives_the_predictions_of_evaluation(data, models, tmp_path):
-    paths = Run(ModelFolder(models[0]).experiment(), str(models[0])).predict("dev", str(tmp_path))
+    paths = Run(RunFolder(models[0]).experiment(), str(models[0])).predict("dev", str(tmp_path))
     predictions = json.loads(paths[0].read_text())
     opened = open_model(models[0])
     assert opened.options.max_seq_length == LENGTH
@@ -145,7 +145,7 @@ def test_serving_gives_the_predictions_of_evaluation(data, models, tmp_path):
 
 
 def test_two_models_answer_together(data, models, tmp_path):
-    run = Run(ModelFolder(models[0]).experiment(), str(models[0]))
+    run = Run(RunFolder(models[0]).experiment(), str(models[0]))
     paths = run.predict("dev", str(tmp_path), others=[str(models[1])])
     nbest = json.loads(paths[1].read_text())
     logits = [bundle.model for bundle in map(load_pretrained, models)]
@@ -154,7 +154,7 @@ def test_two_models_answer_together(data, models, tmp_path):
     for mean, *parts in zip(ensemble(inputs), *(model(inputs) for model in logits), strict=True):
         np.testing.assert_allclose(mean, (parts[0] + parts[1]) / 2, atol=1e-6)
     opened = open_model(models[0], others=[models[1]])
-    thresholds = [ModelFolder(folder).results()["null_threshold"] for folder in models]
+    thresholds = [RunFolder(folder).results()["null_threshold"] for folder in models]
     assert opened.options.task_options["null_threshold"] == pytest.approx(np.mean(thresholds))
     row = json.loads((data / "dev.examples.jsonl").open().readline())
     answer = opened.modules["question_answering"].answer(
@@ -166,8 +166,8 @@ def test_two_models_answer_together(data, models, tmp_path):
 
 
 def test_evaluation_of_another_split_keeps_the_threshold(data, models, tmp_path):
-    threshold = ModelFolder(models[1]).results()["null_threshold"]
-    experiment = ModelFolder(models[1]).experiment()
+    threshold = RunFolder(models[1]).results()["null_threshold"]
+    experiment = RunFolder(models[1]).experiment()
     results = Run(experiment, str(models[1])).evaluate()
     assert results["null_threshold"] == threshold
     assert results["f1"] == pytest.approx(results["best_f1"])
