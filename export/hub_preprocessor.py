@@ -40,10 +40,10 @@ def make_hub_preprocessor(
     starts_word = tf.constant([not token.startswith("##") for token in vocab.tokens])
 
     def by_words(sentences: tf.Tensor) -> list[tf.RaggedTensor]:
-        ids, starts, limits = tokenizer.tokenize_with_offsets(sentences)
+        ids, starts, ends = tokenizer.tokenize_with_offsets(sentences)
         words = words_of_pieces(ids, starts_word)
-        offsets = [tf.cast(places.values, tf.int64) for places in (starts, limits)]
-        return [words, *(words.with_flat_values(places) for places in offsets)]
+        offsets = [tf.cast(ragged.values, tf.int64) for ragged in (starts, ends)]
+        return [words, *(words.with_flat_values(values) for values in offsets)]
 
     def one_sentence(sentences: tf.Tensor) -> dict[str, tf.Tensor]:
         return pack([tokenizer.tokenize(sentences)], vocab, seq_length)

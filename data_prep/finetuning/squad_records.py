@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from data_prep.finetuning.answer_places import TokenSpan, find_answer, to_tokens
+from data_prep.finetuning.answer_spans import TokenSpan, find_answer, to_tokens
 from data_prep.finetuning.squad_files import Row
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.windows import WindowRule, Windows, cut_windows
@@ -27,11 +27,11 @@ _CHARS_AT_ONCE = 1_000_000
 
 
 class _Tokens(NamedTuple):
-    """The tokens of one context; starts and limits int64 [T], in bytes."""
+    """The tokens of one context; starts and ends int64 [T]: bytes [start, end)."""
 
     ids: NDArray[np.int32]
     starts: NDArray[np.int64]
-    limits: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
 
 class WindowMaker:
@@ -80,7 +80,7 @@ class WindowMaker:
     def _batch_records(self, rows: list[Row], first_index: int) -> Iterator[Record]:
         contexts = list(dict.fromkeys(row["context"] for row in rows))
         tokens = dict(zip(contexts, self._tokenize(contexts), strict=True))
-        spans = [self._place(row, tokens[row["context"]]) for row in rows]
+        spans = [self._span(row, tokens[row["context"]]) for row in rows]
         kept = [
             number
             for number, (row, span) in enumerate(zip(rows, spans, strict=True))
@@ -113,28 +113,28 @@ class WindowMaker:
             ]
 
     def _tokenize(self, texts: list[str]) -> Iterator[_Tokens]:
-        ids, starts, limits = self._tokenizer.tokenize_with_offsets(texts)
+        ids, starts, ends = self._tokenizer.tokenize_with_offsets(texts)
         splits = ids.row_splits.numpy()
         arrays = [
             ids.values.numpy(),
             starts.values.numpy().astype(np.int64),
-            limits.values.numpy().astype(np.int64),
+            ends.values.numpy().astype(np.int64),
         ]
-        for start, limit in itertools.pairwise(splits):
-            yield _Tokens(*(array[start:limit] for array in arrays))
+        for start, end in itertools.pairwise(splits):
+            yield _Tokens(*(array[start:end] for array in arrays))
 
-    def _place(self, row: Row, tokens: _Tokens) -> TokenSpan | None:
-        """Where the first answer that is in the context stands; None for no answer."""
+    def _span(self, row: Row, tokens: _Tokens) -> TokenSpan | None:
+        """The span of the first answer that is in the context; None for no answer."""
         if not row["answers"] and (row["is_impossible"] or not self._for_training):
             return None
         for answer in row["answers"]:
-            place = find_answer(row["context"], answer["text"], answer["answer_start"])
-            if place is None:
+            in_text = find_answer(row["context"], answer["text"], answer["answer_start"])
+            if in_text is None:
                 continue
-            span = to_tokens(row["context"], place, tokens.starts, tokens.limits)
+            span = to_tokens(row["context"], in_text, tokens.starts, tokens.ends)
             if span is None:
                 continue
-            if place.moved:
+            if in_text.moved:
                 self.listed["moved"].append(row["id"])
             if not span.exact:
                 self.listed["within_a_word"].append(row["id"])
@@ -181,14 +181,14 @@ def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def _record(fields: dict[str, NDArray[Any]], tokens: _Tokens) -> Record:
     """What does not depend on the answer."""
-    place = fields["context_tokens"]
-    in_context = place >= 0
+    context_tokens = fields["context_tokens"]
+    in_context = context_tokens >= 0
     paragraph_mask = in_context.astype(np.int64)
     # [CLS] stands for "no answer", so it may be the answer as well.
     paragraph_mask[0] = 1
-    offsets = {name: np.full(len(place), -1, np.int64) for name in ("token_starts", "token_limits")}
-    offsets["token_starts"][in_context] = tokens.starts[place[in_context]]
-    offsets["token_limits"][in_context] = tokens.limits[place[in_context]]
+    starts, ends = np.full((2, len(context_tokens)), -1, np.int64)
+    starts[in_context] = tokens.starts[context_tokens[in_context]]
+    ends[in_context] = tokens.ends[context_tokens[in_context]]
     return {
         "input_ids": fields["input_word_ids"].astype(np.int64),
         "input_mask": fields["input_mask"].astype(np.int64),
@@ -196,7 +196,8 @@ def _record(fields: dict[str, NDArray[Any]], tokens: _Tokens) -> Record:
         "paragraph_mask": paragraph_mask,
         "class_index": _one(0),
         "max_context_mask": fields["is_max_context"].astype(np.int64),
-        **offsets,
+        "token_starts": starts,
+        "token_limits": ends,
     }
 
 
@@ -204,9 +205,9 @@ def _positions(context_tokens: NDArray[np.int64], span: TokenSpan | None) -> tup
     """First and last token of the answer in the window; both 0, [CLS], if it is not all there."""
     if span is None:
         return 0, 0
-    start = np.flatnonzero(context_tokens == span.first)
-    end = np.flatnonzero(context_tokens == span.last)
-    return (int(start[0]), int(end[0])) if len(start) and len(end) else (0, 0)
+    first = np.flatnonzero(context_tokens == span.start)
+    last = np.flatnonzero(context_tokens == span.end - 1)
+    return (int(first[0]), int(last[0])) if len(first) and len(last) else (0, 0)
 
 
 def _one(value: int | bool) -> NDArray[np.int64]:

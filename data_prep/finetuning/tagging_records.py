@@ -83,11 +83,11 @@ class TaggingConverter:
             axis=1,
         )[:, : self._room]
         row_splits = np.cumsum([0, *map(len, sentences)])
-        rows, starts, limits = word_windows(filled, row_splits, self._room, self._clause_ends)
+        rows, starts, ends = word_windows(filled, row_splits, self._room, self._clause_ends)
         return Pieces(
             ids=filled.values.numpy().astype(np.int64),
             splits=filled.row_splits.numpy(),
-            windows=np.stack([rows, starts, limits], axis=1),
+            windows=np.stack([rows, starts, ends], axis=1),
             sentence_starts=row_splits[:-1],
             unknown=int(np.count_nonzero(unknown)),
             cut=int(np.count_nonzero(lengths > self._room)),
@@ -106,14 +106,14 @@ class TaggingConverter:
             [self._label_ids[tag] for sentence in sentences for tag in sentence["tags"]], np.int64
         )
         window_number = 0
-        for place, (row, start, limit) in enumerate(pieces.windows.tolist()):
-            same = place and pieces.windows[place - 1, 0] == row
+        for number, (row, start, end) in enumerate(pieces.windows.tolist()):
+            same = number and pieces.windows[number - 1, 0] == row
             window_number = window_number + 1 if same else 0
             yield self._record(
                 pieces,
                 label_ids,
                 start,
-                limit,
+                end,
                 sentences[row]["sentence_id"],
                 window_number,
                 start - int(pieces.sentence_starts[row]),
@@ -124,18 +124,18 @@ class TaggingConverter:
         pieces: Pieces,
         label_ids: np.ndarray,
         start: int,
-        limit: int,
+        end: int,
         sentence_id: int,
         window_number: int,
         first_word: int,
     ) -> dict[str, np.ndarray]:
-        first, last = int(pieces.splits[start]), int(pieces.splits[limit])
+        first, last = int(pieces.splits[start]), int(pieces.splits[end])
         left, right = self._context(first, last, len(pieces.ids))
-        lengths = np.diff(pieces.splits[start : limit + 1])
-        starts = pieces.splits[start:limit] - first
-        word_ids = np.repeat(np.arange(first_word, first_word + limit - start), lengths)
+        lengths = np.diff(pieces.splits[start : end + 1])
+        starts = pieces.splits[start:end] - first
+        word_ids = np.repeat(np.arange(first_word, first_word + end - start), lengths)
         labels = np.full(last - first, IGNORED)
-        labels[starts] = label_ids[start:limit]
+        labels[starts] = label_ids[start:end]
 
         def framed(middle: np.ndarray) -> np.ndarray:
             """The values of the window's pieces, -1 for all around them."""

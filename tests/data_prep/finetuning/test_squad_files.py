@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from data_prep.finetuning.answer_places import Place, find_answer
+from data_prep.finetuning.answer_spans import AnswerSpan, find_answer
 from data_prep.finetuning.squad_files import read_squad
 from official_bert.errors import InputError
 from tests.data_prep.finetuning.squad_json import question, write_squad
@@ -152,19 +152,19 @@ def test_a_missing_file(tmp_path):
 @pytest.mark.parametrize(
     ("context", "text", "start", "expected"),
     [
-        ("in Paris, France", "France", 10, Place(10, 16, moved=False)),
-        ("in Paris, France", "France", 12, Place(10, 16, moved=True)),
-        ("in Paris, France", " France ", 9, Place(10, 16, moved=False)),
-        ("x" * 60 + "France", "France", 11, Place(60, 66, moved=True)),
+        ("in Paris, France", "France", 10, AnswerSpan(10, 16, moved=False)),
+        ("in Paris, France", "France", 12, AnswerSpan(10, 16, moved=True)),
+        ("in Paris, France", " France ", 9, AnswerSpan(10, 16, moved=False)),
+        ("x" * 60 + "France", "France", 11, AnswerSpan(60, 66, moved=True)),
         ("x" * 60 + "France", "France", 9, None),
-        ("aaaa", "aa", 3, Place(2, 4, moved=True)),  # places that overlap: the nearest
-        ("France" + "x" * 60, "France", 50, Place(0, 6, moved=True)),
+        ("aaaa", "aa", 3, AnswerSpan(2, 4, moved=True)),  # matches that overlap: the nearest
+        ("France" + "x" * 60, "France", 50, AnswerSpan(0, 6, moved=True)),
         ("France" + "x" * 60, "France", 51, None),
         ("in Paris", "France", 3, None),
-        ("in Paris", "in", -3, Place(0, 2, moved=True)),
+        ("in Paris", "in", -3, AnswerSpan(0, 2, moved=True)),
         ("in Paris", "in", 10_000, None),
         ("", "in", 0, None),
-        ("a.c abc", "a.c", 4, Place(0, 3, moved=True)),  # not a pattern
+        ("a.c abc", "a.c", 4, AnswerSpan(0, 3, moved=True)),  # not a pattern
     ],
 )
 def test_where_an_answer_is_found(context, text, start, expected):
