@@ -40,7 +40,7 @@ _MAX_NAME_BYTES = 4096
 # Strings of all tensors together: the object graph, a vocabulary.
 _MAX_STRING_BYTES = 64 << 20
 _MAX_STRINGS = 1_000_000
-_MAX_OBJECT_GRAPH_BYTES = 16 << 20
+_MAX_OBJECT_GRAPH_BYTES = 8 << 20
 _MAX_STATE_BYTES = 1 << 20
 _FOOTER_BYTES = 48
 _MAGIC = 0xDB4775248B80FB57
@@ -273,7 +273,7 @@ def _check_strings(index: _Index, tensors: dict[str, BundleEntry], shards: _Shar
         at = total = 0
         try:
             for _ in range(count):
-                length, at = _varint(content, at)
+                length, at = read_varint(content, at)
                 total += length
         except _DamagedError as error:
             raise index.damaged(f"the lengths of the strings of {shown(name)}: {error}") from error
@@ -286,7 +286,7 @@ def _check_strings(index: _Index, tensors: dict[str, BundleEntry], shards: _Shar
 # ---- the table ----------------------------------------------------------------------------------
 
 
-class _DamagedError(Exception):
+class _DamagedError(ValueError):
     """Bytes that are not what the format says."""
 
 
@@ -310,8 +310,8 @@ class _Index:
             last: bytes | None = None
             position = 0
             for limit, handle in self._block(*self._index_handle()):
-                offset, at = _varint(handle, 0)
-                size, at = _varint(handle, at)
+                offset, at = read_varint(handle, 0)
+                size, at = read_varint(handle, at)
                 if at != len(handle):
                     raise _DamagedError("a block's position has more than two numbers")
                 if offset < position:
@@ -335,9 +335,9 @@ class _Index:
             raise _DamagedError("it does not end as such a file does: it is truncated")
         at = 0
         for _ in range(2):  # the block of further indexes, which is empty
-            _, at = _varint(footer, at)
-        offset, at = _varint(footer, at)
-        size, at = _varint(footer, at)
+            _, at = read_varint(footer, at)
+        offset, at = read_varint(footer, at)
+        size, at = read_varint(footer, at)
         return offset, size
 
     def _block(self, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
@@ -369,9 +369,9 @@ def _block_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     at, key = 0, b""
     while at < end:
         start = at
-        shared, at = _varint(block, at)
-        more, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = read_varint(block, at)
+        more, at = read_varint(block, at)
+        length, at = read_varint(block, at)
         if shared > len(key) or at + more + length > end or shared + more > _MAX_NAME_BYTES:
             raise _DamagedError(f"an entry at byte {start} of a block does not fit into it")
         if shared == 0:
@@ -384,8 +384,12 @@ def _block_entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         raise _DamagedError("the restarts of a block are not where its entries are")
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """A whole number in groups of seven bits, the lowest first, and the position behind it."""
+def read_varint(content: bytes, at: int) -> tuple[int, int]:
+    """A whole number in groups of seven bits, the lowest first, and the position behind it.
+
+    Raises:
+        ValueError: it is cut off, or has more than 63 bits.
+    """
     value = 0
     for shift in range(0, 64, 7):
         if at >= len(content):

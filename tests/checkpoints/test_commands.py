@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
 from official_bert import BertPretrainer, load_pretrained
 from official_bert.checkpoints.write import write_pretrained
@@ -44,6 +45,31 @@ def test_convert_checkpoint(tmp_path):
     assert last.endswith("ours: google_tf1, 6,469 parameters")
     config = load_pretrained(tmp_path / "ours").config
     assert (config.vocab_size, config.max_position_embeddings) == (51, 30)
+
+
+def test_many_left_out_names_are_one_short_line(tmp_path):
+    write_pretrained(bundle_of(BertPretrainer(TINY), "pretrainer"), tmp_path / "in", "google_tf1")
+    prefix = str(tmp_path / "in" / "bert_model.ckpt")
+    reader = tf.train.load_checkpoint(prefix)
+    arrays = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+    slots = {f"{name}/adam_{slot}": array for name, array in arrays.items() for slot in "mv"}
+    arrays |= slots
+    tf.raw_ops.SaveV2(
+        prefix=prefix,
+        tensor_names=list(arrays),
+        shape_and_slices=[""] * len(arrays),
+        tensors=list(arrays.values()),
+    )
+    result = run(
+        "-m",
+        "official_bert.convert_checkpoint",
+        f"--input={tmp_path / 'in'}",
+        f"--output={tmp_path / 'out'}",
+    )
+    assert result.returncode == 0, result.stderr
+    (line,) = [line for line in result.stdout.splitlines() if "optimizer state" in line]
+    assert line.endswith(f", and {len(slots) - 10} more")
+    assert line.count("/adam_") == 10
 
 
 def test_nothing_is_written_when_it_does_not_fit(tmp_path):
