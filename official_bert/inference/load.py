@@ -6,7 +6,6 @@ import dataclasses
 import os
 import pathlib
 from collections.abc import Sequence
-from typing import Any
 
 from official_bert.checkpoints.load import Pretrained, load_pretrained
 from official_bert.decoding.null_threshold import mean_null_threshold
@@ -47,7 +46,9 @@ def open_model(
     names: tuple[str, ...] = (),
     max_seq_length: int | None = None,
     precision: str = "float32",
-    **options: Any,
+    pad_to: int | None = None,
+    candidates: int = AnswerOptions.candidates,
+    concat_last_four: bool = False,
 ) -> Answerable:
     """Loads a model and makes its answer modules.
 
@@ -57,7 +58,7 @@ def open_model(
         names: of the answers; empty for all that the model can give.
         max_seq_length: the most tokens of a row; None: the most that the model takes.
         precision: "float32" or "bfloat16", see `to_bfloat16`.
-        options: the other fields of `AnswerOptions`.
+        pad_to, candidates, concat_last_four: see `AnswerOptions`.
 
     Raises:
         InputError: no such model, it cannot give that answer, or an option is out of range.
@@ -72,8 +73,13 @@ def open_model(
         task_options = {**task_options, "null_threshold": mean_null_threshold(all_options) or 0.0}
     if precision == "bfloat16":
         bundle = dataclasses.replace(bundle, model=to_bfloat16(bundle.model))
-    length = _max_seq_length(bundle, max_seq_length, options.get("pad_to"))
-    chosen = AnswerOptions(max_seq_length=length, task_options=task_options, **options)
+    options = AnswerOptions(
+        max_seq_length=_max_seq_length(bundle, max_seq_length, pad_to),
+        pad_to=pad_to,
+        candidates=candidates,
+        concat_last_four=concat_last_four,
+        task_options=task_options,
+    )
     known = answers_of_kind(bundle.kind)
     missing = {name: answer_class(name).missing(bundle) for name in known}
     for name in names:
@@ -84,8 +90,8 @@ def open_model(
         if missing[name]:
             raise InputError(f"{name} needs {missing[name]}, which {model_dir} lacks")
     wanted = names or tuple(name for name in known if not missing[name])
-    modules = {name: answer_class(name)(bundle, chosen) for name in wanted}
-    return Answerable(_task(pathlib.Path(model_dir)), bundle, chosen, modules)
+    modules = {name: answer_class(name)(bundle, options) for name in wanted}
+    return Answerable(_task(pathlib.Path(model_dir)), bundle, options, modules)
 
 
 def _ensemble(bundle: Pretrained, others: Sequence[Pretrained]) -> Pretrained:
