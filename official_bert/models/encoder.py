@@ -34,10 +34,11 @@ class BertEncoder(tf_keras.Model):
     Optional inputs, int32 [B, S]: `position_ids` (0, 1, 2, … by default) and `pack_ids` (which
     packed sequence a token belongs to, 0 for padding), which needs `position_ids`.
 
-    Where the states of some tokens are all that is wanted, `encoder(inputs, positions=…)`, int
-    [B, P], has `states_at_positions` [B, P, H] beside the rest: those of `sequence_output`, but
-    computed for these tokens alone. A `tf.function` that reads nothing else of the last layer
-    leaves the rest of it out: five sixths of a layer, for a classifier.
+    Where the states of some tokens are all that is wanted, `encoder.states_at(inputs, positions)`
+    runs all layers but the last, and that for these tokens alone, which saves five sixths of a
+    layer for a classifier. `encoder(inputs, positions=…)`, int [B, P], has the same
+    `states_at_positions` [B, P, H] beside the rest. There a graph has the last layer twice, for
+    these tokens and for all, and runs what its outputs need; eagerly it runs once.
 
     The variables exist once the model is made. Their names are fixed and begin with the model's:
     `bert_encoder/layer_0/attention/query/kernel`. Checkpoints go by the attributes: `embeddings`,
@@ -122,6 +123,51 @@ class BertEncoder(tf_keras.Model):
         positions: tf.Tensor | None = None,
     ) -> dict[str, Any]:
         inputs = self._checked(inputs)
+        below, bias = self._below_last_layer(inputs, training)
+        states = self.transformer_layers[-1](below[-1], bias, training=training)
+        encoder_outputs = [*below[1:], states]
+        if self.bilstm is not None:
+            states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
+        outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
+        if self.pooler is not None:
+            places = self.pooled_positions(inputs)
+            outputs["pooled_output"] = self.pooler(gather_positions(states, places)[:, 0])
+        if positions is not None:
+            outputs["states_at_positions"] = (
+                gather_positions(states, positions)
+                if self.bilstm is not None or tf.executing_eagerly()
+                else self.transformer_layers[-1](below[-1], bias, positions, training=training)
+            )
+        return outputs
+
+    def states_at(
+        self,
+        inputs: Mapping[str, tf.Tensor],
+        positions: tf.Tensor,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        """The last states of some tokens [B, P, H]; the last layer is computed for these alone.
+
+        A BiLSTM on top needs all of them, and they are computed.
+
+        Args:
+            inputs: of the encoder.
+            positions: int [B, P].
+            training: whether there is dropout.
+
+        Raises:
+            InputError: not the encoder's inputs.
+        """
+        if self.bilstm is not None:
+            return gather_positions(self(inputs, training=training)["sequence_output"], positions)
+        with tf.name_scope(self.name):
+            below, bias = self._below_last_layer(self._checked(inputs), training)
+            return self.transformer_layers[-1](below[-1], bias, positions, training=training)
+
+    def _below_last_layer(
+        self, inputs: Mapping[str, tf.Tensor], training: bool | None
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """The embeddings and the states of all layers but the last, and the attention bias."""
         if "pack_ids" in inputs:
             check_packing(self.config, pooled=False)
         states = self.embeddings(
@@ -133,24 +179,11 @@ class BertEncoder(tf_keras.Model):
         bias = attention_bias(
             inputs["input_mask"], inputs.get("pack_ids"), self.config.attention == "causal"
         )
-        encoder_outputs = []
-        for index in range(self.config.num_hidden_layers):
-            layer, below = self.transformer_layers[0 if self.config.share_layers else index], states
-            states = layer(below, bias, training=training)
-            encoder_outputs.append(states)
-        if self.bilstm is not None:
-            states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
-        outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
-        if self.pooler is not None:
-            places = self.pooled_positions(inputs)
-            outputs["pooled_output"] = self.pooler(gather_positions(states, places)[:, 0])
-        if positions is not None:
-            outputs["states_at_positions"] = (
-                layer(below, bias, positions, training=training)
-                if self.bilstm is None
-                else gather_positions(states, positions)
-            )
-        return outputs
+        below = [states]
+        for index in range(self.config.num_hidden_layers - 1):
+            layer = self.transformer_layers[0 if self.config.share_layers else index]
+            below.append(layer(below[-1], bias, training=training))
+        return below, bias
 
     def pooled_positions(
         self, inputs: Mapping[str, tf.Tensor], cls_positions: tf.Tensor | None = None
@@ -199,8 +232,7 @@ class BertEncoder(tf_keras.Model):
         """
         assert self.pooler is not None
         places = self.pooled_positions(inputs, cls_positions)
-        outputs = self(inputs, training=training, positions=places)
-        pooled = self.pooler(outputs["states_at_positions"])
+        pooled = self.pooler(self.states_at(inputs, places, training))
         return pooled[:, 0] if cls_positions is None else pooled
 
     def get_config(self) -> dict[str, Any]:

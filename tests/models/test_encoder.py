@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
+from tensorflow.python.framework import op_callbacks
 
 from official_bert import BertEncoder
 from official_bert.errors import InputError
@@ -91,11 +92,13 @@ def test_states_at_positions_are_those_of_the_whole_output(changes):
     outputs = encoder(batch, positions=positions)
     expected = tf.gather(outputs["sequence_output"], positions, batch_dims=1)
     np.testing.assert_allclose(outputs["states_at_positions"], expected, atol=2e-6)
+    np.testing.assert_allclose(encoder.states_at(batch, positions), expected, atol=2e-6)
+    in_graph = tf.function(lambda: encoder(batch, positions=positions)["states_at_positions"])
+    np.testing.assert_allclose(in_graph(), expected, atol=2e-6)
     np.testing.assert_allclose(encoder.pooled(batch), outputs["pooled_output"], atol=2e-6)
 
 
 def test_gradients_are_those_of_the_whole_output():
-    """The last layer stands in the graph twice, for all tokens and for some; one of them counts."""
     config = TINY.replace(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     encoder = BertEncoder(config)
     batch = inputs(6, 4, width=6)
@@ -110,15 +113,42 @@ def test_gradients_are_those_of_the_whole_output():
         )
 
 
+def _products_eagerly(run) -> list[list[int]]:
+    """The shapes of what the matrix products of a call give, in order."""
+    shapes = []
+
+    def note(op_type, inputs, attributes, outputs, *_):
+        if op_type == "MatMul":
+            shapes.append(outputs[0].shape.as_list())
+
+    op_callbacks.add_op_callback(note)
+    try:
+        run()
+    finally:
+        op_callbacks.remove_op_callback(note)
+    return shapes
+
+
 def test_the_pooled_output_alone_needs_no_other_state_of_the_last_layer():
-    """What a graph's output does not need, TensorFlow does not compute."""
+    """No product of the graph is left to TensorFlow to prune, nor computed eagerly."""
     encoder = BertEncoder(TINY)
+    batch = inputs(6, 4)  # B 2, S 6
     function = tf.function(encoder.pooled, autograph=False)
-    graph = function.get_concrete_function(inputs(6)).graph
-    name = graph.outputs[0].op.name
-    needed = tf.compat.v1.graph_util.extract_sub_graph(graph.as_graph_def(), [name])
-    products = [node.name for node in needed.node if node.op == "MatMul"]
+    graph = function.get_concrete_function(batch).graph
+    products = [op.name for op in graph.get_operations() if op.type == "MatMul"]
     assert len(products) == 2 * 6 + 1  # six of each layer, once, and the pooler's
+    whole = [[12, 16]] * 4 + [[12, 32], [12, 16]]
+    # Keys and values are those of all tokens, the rest is that of [CLS].
+    last = [[2, 16], [12, 16], [12, 16], [2, 16], [2, 32], [2, 16]]
+    assert _products_eagerly(lambda: encoder.pooled(batch)) == [*whole, *last, [2, 16]]
+
+
+def test_states_at_positions_beside_the_rest_cost_no_second_layer_eagerly():
+    encoder = BertEncoder(TINY)
+    batch = inputs(6, 4)
+    positions = tf.constant([[5, 0, 2], [1, 1, 3]])
+    shapes = _products_eagerly(lambda: encoder(batch, positions=positions))
+    assert shapes == 2 * [*[[12, 16]] * 4, [12, 32], [12, 16]] + [[2, 16]]
 
 
 def test_causal_attention_sees_nothing_to_the_right():
