@@ -71,6 +71,8 @@ class Head:
             the whole model.
         huggingface_pooler: whether that class keeps the encoder's pooler.
         answers: name of the answer -> "package.module:Class", the usual one first.
+        ensemble: "package.module:Class", the mean of several of these models; "" where there is
+            none.
     """
 
     kind: str
@@ -82,6 +84,7 @@ class Head:
     huggingface: Mapping[tuple[str, ...], str] = dataclasses.field(default_factory=dict)
     huggingface_pooler: bool = True
     answers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ensemble: str = ""
 
     @property
     def has_classes(self) -> bool:
@@ -267,6 +270,7 @@ _ROWS = (
         answers={
             "question_answering": "official_bert.inference.question_answering:QuestionAnswering"
         },
+        ensemble="official_bert.models.span_ensemble:SpanEnsemble",
     ),
 )
 

@@ -7,15 +7,15 @@ import os
 import pathlib
 from collections.abc import Sequence
 
+from official_bert.checkpoints.heads import HEADS
 from official_bert.checkpoints.load import Pretrained, load_pretrained
+from official_bert.class_path import load_class
 from official_bert.decoding.null_threshold import mean_null_threshold
 from official_bert.errors import InputError
 from official_bert.inference import answer_class, answers_of_kind
 from official_bert.inference.base import AnswerModule, AnswerOptions
 from official_bert.inference.precision import to_bfloat16
 from official_bert.model_folder import CONFIG_NAME, ModelFolder
-from official_bert.models.span_ensemble import SpanEnsemble
-from official_bert.models.span_labeler import BertSpanLabeler
 from official_bert.yaml_file import read_yaml
 
 # [CLS], [SEP], [SEP] and a token.
@@ -54,7 +54,7 @@ def open_model(
 
     Args:
         model_dir: a model folder, or any checkpoint that `official_bert.load_pretrained` knows.
-        others: further ones that answer together with it, as an ensemble of span labelers.
+        others: further ones of its kind that answer together with it, as an ensemble.
         names: of the answers; empty for all that the model can give.
         max_seq_length: the most tokens of a row; None: the most that the model takes.
         precision: "float32" or "bfloat16", see `to_bfloat16`.
@@ -95,17 +95,21 @@ def open_model(
 
 
 def _ensemble(bundle: Pretrained, others: Sequence[Pretrained]) -> Pretrained:
-    """`bundle` with the mean of all models; they must read the same text."""
+    """`bundle` with the mean of all models; they must be of one kind and read the same text."""
+    able = [head.kind for head in HEADS.values() if head.ensemble]
     for other in (bundle, *others):
-        if not isinstance(other.model, BertSpanLabeler):
-            raise InputError(f"{other.path} is a {other.kind}: only span labelers make an ensemble")
+        if other.kind not in able or other.kind != bundle.kind:
+            raise InputError(
+                f"{other.path} is a {other.kind}: an ensemble has models of one kind, which can be "
+                f"{' or '.join(able)}"
+            )
         if (other.vocab, other.tokenizer_config) != (bundle.vocab, bundle.tokenizer_config):
             raise InputError(
                 f"{other.path} has another vocabulary, or other settings of its tokenizer, than "
                 f"{bundle.path}: models of an ensemble must read the same tokens"
             )
     models = [bundle.model, *(other.model for other in others)]
-    return dataclasses.replace(bundle, model=SpanEnsemble(models))
+    return dataclasses.replace(bundle, model=load_class(HEADS[bundle.kind].ensemble)(models))
 
 
 def _task(folder: pathlib.Path) -> str:

@@ -193,3 +193,28 @@ def test_several_checkpoints(tmp_path):
     with pytest.raises(InputError, match=r"several checkpoints \(bert_model.ckpt, other.ckpt\)"):
         load_pretrained(tmp_path / "model")
     assert load_pretrained(tmp_path / "model" / "other.ckpt").config == TINY
+
+
+@pytest.mark.parametrize("output_format", ["official_bert", "google_tf1"])
+def test_a_labels_file_that_does_not_fit_the_head(output_format, tmp_path):
+    bundle = bundle_of(BertClassifier(TINY, 3), "classifier", ("no", "maybe\u2028so", "yes"))
+    write_pretrained(bundle, tmp_path / "model", output_format)
+    assert load_pretrained(tmp_path / "model").labels == ("no", "maybe\u2028so", "yes")
+    (tmp_path / "model" / "labels.txt").write_text("no\nyes\n")
+    with pytest.raises(InputError, match=r"labels.txt names 2 labels, and the model has 3 classes"):
+        load_pretrained(tmp_path / "model")
+
+
+def test_a_label_with_a_line_break_is_not_written(tmp_path):
+    bundle = bundle_of(BertClassifier(TINY, 2), "classifier", ("no", "y\nes"))
+    with pytest.raises(InputError, match=r"label 1, 'y\\nes', has a line break in it"):
+        write_pretrained(bundle, tmp_path / "model", "official_bert")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_multiple_choice_has_one_output(tmp_path):
+    folder = tmp_path / "model"
+    write_pretrained(bundle_of(BertClassifier(TINY, 3), "classifier"), folder, "huggingface")
+    change_config(folder, architectures=["BertForMultipleChoice"])
+    with pytest.raises(InputError, match=r"classifier.weight is \[16, 3\], \[16, 1\] is wanted"):
+        load_pretrained(folder)
