@@ -10,6 +10,7 @@ end. `progress.json` in it says how far the run is, after each step that need no
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -129,18 +130,19 @@ class _Run:
             progress["store"],
         )
         total = sum(os.path.getsize(path) for path in settings.inputs)
-        blocks = enumerate(read_blocks(list(settings.inputs)))
-        with tqdm(total=total, unit="B", unit_scale=True, desc="tokenize", disable=None) as bar:
-            done = progress["blocks"]
-
-            def unfinished() -> Iterator[Any]:
-                for number, block in blocks:
-                    if number < done:
-                        bar.update(block.source_bytes)
-                    else:
-                        yield block
-
-            results = pool.run(pretraining_stages.tokenize, unfinished(), lambda b: b.name)
+        blocks = read_blocks(list(settings.inputs))
+        done = progress["blocks"]
+        # Before the bar's clock starts: its rate is that of the work, not of skipping.
+        skipped = sum(block.source_bytes for block in itertools.islice(blocks, done))
+        with tqdm(
+            total=total,
+            initial=skipped,
+            unit="B",
+            unit_scale=True,
+            desc="tokenize",
+            disable=None,
+        ) as bar:
+            results = pool.run(pretraining_stages.tokenize, blocks, lambda b: b.name)
             for block, tokenized in results:
                 store.append(tokenized.tokens, tokenized.lengths, tokenized.starts_document)
                 if tokenized.ends_document or block.ends_file:
