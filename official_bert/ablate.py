@@ -28,7 +28,6 @@ _OUTPUT_DIR = flags.DEFINE_string(
 _METRIC = flags.DEFINE_string(
     "metric", None, "Of eval_results.json; without it, the one that chooses the best checkpoint."
 )
-_LOWER = flags.DEFINE_bool("lower_is_better", False, "The best value of --metric is the lowest.")
 
 
 def main() -> None:
@@ -45,6 +44,7 @@ def _ablate() -> None:
     from official_bert.ablation import report
     from official_bert.ablation.grid import load_grid
     from official_bert.ablation.runs import run_all
+    from official_bert.evaluation.metric_direction import lower_is_better
 
     grid = load_grid(_GRID_FILE.value)
     output_dir = pathlib.Path(_OUTPUT_DIR.value)
@@ -60,7 +60,7 @@ def _ablate() -> None:
         lines = list(by_name.values())
         table, picture = report.write_report(lines, metric, output_dir, grid.axis)
     print(table.read_text(encoding="utf-8"), end="")
-    chosen = report.best(lines, lower=_LOWER.value)
+    chosen = report.best(lines, lower=lower_is_better(metric))
     print(f"best: {chosen.name}: {metric} {chosen.mean:.4f}; {picture}")
 
 

@@ -30,12 +30,8 @@ def main() -> None:
     else:
         from official_bert.runs.run import Run
 
-        experiment = folder.experiment()
-        if _DATA_PATH.value:
-            experiment.data.path = _DATA_PATH.value
-        if _SPLIT.value:
-            experiment.data.eval_split = _SPLIT.value
-        results = Run(experiment, _MODEL_DIR.value).evaluate()
+        run = Run.of_trained(_MODEL_DIR.value, data_path=_DATA_PATH.value, eval_split=_SPLIT.value)
+        results = run.evaluate()
     width = max(map(len, results))
     for name, value in results.items():
         shown = f"{value:.4f}" if isinstance(value, float) else value

@@ -120,13 +120,9 @@ def _predict_split() -> None:
         raise InputError("--split needs --model_dir and --output_dir")
 
     from official_bert.runs.run import Run
-    from official_bert.runs.run_folder import RunFolder
 
     first, *others = _MODEL_DIR.value
-    experiment = RunFolder(first).experiment()
-    if _DATA_PATH.value is not None:
-        experiment.data.path = _DATA_PATH.value
-    run = Run(experiment, first)
+    run = Run.of_trained(first, data_path=_DATA_PATH.value)
     for path in run.predict(_SPLIT.value, _OUTPUT_DIR.value, others=others):
         print(path)
 

@@ -57,7 +57,7 @@ def bucketed_training_batches(
     seed: int,
     shuffle_buffer: int,
     start_batch: int = 0,
-    with_places: bool = False,
+    with_locations: bool = False,
 ) -> tf.data.Dataset:
     """Endless batches of serialized records, string [B], each of records of like length.
 
@@ -68,7 +68,7 @@ def bucketed_training_batches(
         seed: of the order.
         shuffle_buffer: records among which the next one is drawn.
         start_batch: how many batches the run has had before.
-        with_places: see `pipeline.training_batches`.
+        with_locations: see `pipeline.training_batches`.
     """
     epochs = EpochBatches(num_records, batch_size)
     first_epoch = epochs.epoch_of(start_batch)
@@ -81,7 +81,7 @@ def bucketed_training_batches(
             epoch,
             seed=seed,
             shuffle_buffer=min(shuffle_buffer, num_records),
-            with_places=with_places,
+            with_locations=with_locations,
         )
 
     def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:

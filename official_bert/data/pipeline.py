@@ -28,7 +28,7 @@ def training_batches(
     seed: int,
     shuffle_buffer: int,
     start_record: int = 0,
-    with_places: bool = False,
+    with_locations: bool = False,
 ) -> tf.data.Dataset:
     """Endless batches of serialized records; epochs follow each other without a gap.
 
@@ -39,7 +39,7 @@ def training_batches(
         seed: of the order.
         shuffle_buffer: records among which the next one is drawn.
         start_record: how many records the run has had before; they are skipped unparsed.
-        with_places: also give where each record stands.
+        with_locations: also give where each record stands.
 
     Returns:
         A dataset of string [B]; with places, of (string [B], file names [B], int64 numbers in the
@@ -53,7 +53,7 @@ def training_batches(
             epoch,
             seed=seed,
             shuffle_buffer=min(shuffle_buffer, num_records),
-            with_places=with_places,
+            with_locations=with_locations,
         )
         return dataset.skip(tf.constant(offset, tf.int64) * tf.cast(epoch == first_epoch, tf.int64))
 
@@ -67,7 +67,7 @@ def epoch_records(
     *,
     seed: int,
     shuffle_buffer: int,
-    with_places: bool = False,
+    with_locations: bool = False,
 ) -> tf.data.Dataset:
     """The records of one epoch in its order; inside a function that `tf.data` calls.
 
@@ -76,7 +76,7 @@ def epoch_records(
         epoch: int64 scalar.
         seed: of the order, together with the epoch.
         shuffle_buffer: records among which the next one is drawn.
-        with_places: see `training_batches`.
+        with_locations: see `training_batches`.
     """
     # In this function's graph only: else the order would depend on the global seed as well.
     tf.random.set_seed(1)
@@ -84,7 +84,7 @@ def epoch_records(
         tf.constant(paths), seed=tf.stack([tf.constant(seed, tf.int64), epoch])
     )
     dataset = tf.data.Dataset.from_tensor_slices(files).flat_map(
-        lambda path: _read(path, with_places)
+        lambda path: _read(path, with_locations)
     )
     return dataset.shuffle(
         shuffle_buffer,

@@ -32,6 +32,16 @@ def main_metric(dataset: str, problem: str) -> str:
     return _MAIN_METRICS.get(dataset, "accuracy")
 
 
+def metric_names(problem: str, num_classes: int) -> tuple[str, ...]:
+    """The keys of `metrics` for such data."""
+    if problem == REGRESSION:
+        return ("pearson", "spearman", "pearson_spearman", "mean_squared_error")
+    if problem == MULTI_LABEL:
+        return ("micro_f1", "macro_f1", "accuracy")
+    names = ("accuracy", "matthews_correlation", "macro_f1")
+    return (*names, "f1") if num_classes == 2 else names
+
+
 def metrics(problem: str, logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     """All metrics of a kind of problem.
 
@@ -41,8 +51,8 @@ def metrics(problem: str, logits: np.ndarray, labels: np.ndarray) -> dict[str, f
         labels: int [n, 1]; float [n, C] of 0 and 1 for several labels; float [n, 1] for regression.
 
     Returns:
-        Classification: `accuracy`, `macro_f1`; with two classes also `f1` (of class 1) and
-        `matthews_correlation`; with more the latter. Several labels: `micro_f1`, `macro_f1`,
+        Classification: `accuracy`, `matthews_correlation`, `macro_f1`; with two classes also `f1`
+        (of class 1). Several labels: `micro_f1`, `macro_f1`,
         `accuracy` (all labels of an example right). Regression: `pearson`, `spearman`,
         `pearson_spearman` (their mean), `mean_squared_error`. A correlation with a constant is 0.
     """

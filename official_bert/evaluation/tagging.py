@@ -1,4 +1,5 @@
-"""Scores of tagged words: entities as CoNLL counts them (Tjong Kim Sang and De Meulder 2003).
+"""Scores of tagged words: precision, recall and F1 of whole entities, as seqeval counts them in its
+strict mode.
 
 An entity is right if its type, its first and its last word are.
 """

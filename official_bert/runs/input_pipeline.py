@@ -14,9 +14,10 @@ from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, RuntimeConfig
 from official_bert.models.inputs import can_pack, check_packing
 from official_bert.runs.prepared_data import PreparedData
+from official_bert.tasks.base import Task, Tensors
 
 
-def chosen_batching(experiment: ExperimentConfig, task: Any, config: BertConfig) -> str:
+def chosen_batching(experiment: ExperimentConfig, task: Task, config: BertConfig) -> str:
     """`data.batching`; where it is not set, what suits the task, the encoder and the runtime.
 
     Raises:
@@ -48,7 +49,7 @@ def _needs_one_shape(runtime: RuntimeConfig) -> bool:
     return runtime.strategy == "tpu" or runtime.jit_compile
 
 
-class Feed:
+class InputPipeline:
     """Batches of one folder of prepared data.
 
     Args:
@@ -109,9 +110,9 @@ class Feed:
         dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
         return dataset.prefetch(tf.data.AUTOTUNE)
 
-    def places(self, step: int) -> list[tuple[str, int]]:
+    def record_locations(self, step: int) -> list[tuple[str, int]]:
         """File, and number in the file, of each record of a training batch."""
-        _, files, numbers = next(iter(self._serialized_batches(step, with_places=True)))
+        _, files, numbers = next(iter(self._serialized_batches(step, with_locations=True)))
         return [
             (file.decode(), int(number))
             for file, number in zip(files.numpy(), numbers.numpy(), strict=True)
@@ -141,20 +142,22 @@ class Feed:
         )
         complete = task.completion(self._experiment.train.seed)
 
-        def make(index: tf.Tensor, records: tf.Tensor) -> dict[str, tf.Tensor]:
+        def make(index: tf.Tensor, records: tf.Tensor) -> Tensors:
             first = start_record + index * batch_size
             return complete(parse(records), first + tf.range(tf.size(records, tf.int64)))
 
         return serialized.enumerate().map(make, num_parallel_calls=tf.data.AUTOTUNE)
 
-    def _serialized_batches(self, start_step: int, *, with_places: bool = False) -> tf.data.Dataset:
+    def _serialized_batches(
+        self, start_step: int, *, with_locations: bool = False
+    ) -> tf.data.Dataset:
         num_records = self._data.num_records(self._experiment.data.train_split)
         settings: dict[str, Any] = {
             "num_records": num_records,
             "batch_size": self._batch_size,
             "seed": self._experiment.train.seed,
             "shuffle_buffer": self._experiment.data.shuffle_buffer,
-            "with_places": with_places,
+            "with_locations": with_locations,
         }
         # With less than a batch in an epoch there is nothing to sort.
         if self._batching == "bucketed" and num_records >= self._batch_size:

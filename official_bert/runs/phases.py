@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import tf_keras
 
 from official_bert.experiment import ExperimentConfig
-from official_bert.runs.input_pipeline import Feed
+from official_bert.runs.input_pipeline import InputPipeline
 from official_bert.training.optimization import PhasedSchedule, warm_up_and_decay
 
 
@@ -20,7 +20,7 @@ from official_bert.training.optimization import PhasedSchedule, warm_up_and_deca
 class Phase:
     """Steps [start, stop) of a run, and where their batches come from."""
 
-    feed: Feed
+    pipeline: InputPipeline
     start: int
     stop: int
 

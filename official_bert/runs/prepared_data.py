@@ -61,7 +61,7 @@ class PreparedData:
             InputError: there is no such split, or it is empty.
         """
         self.paths(split)
-        count = self.manifest.splits[split]["num_records"]
+        count: int = self.manifest.splits[split]["num_records"]
         if not count:
             raise InputError(f"the split {split!r} of {self.folder} has no records")
         return count

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
+import tf_keras
 from absl import logging
 
-from official_bert.checkpoints.load import Pretrained, load_pretrained
-from official_bert.checkpoints.official import checkpoint_of_step
-from official_bert.config import BertConfig
+from official_bert.checkpoints.load import load_pretrained
 from official_bert.errors import InputError
+from official_bert.evaluation import metric_direction
 from official_bert.experiment import ExperimentConfig
 from official_bert.model_folder import CHECKPOINTS_NAME, WATCHED_METRICS_NAME, ModelFolder
-from official_bert.runs.input_pipeline import Feed
+from official_bert.runs.input_pipeline import InputPipeline
 from official_bert.runs.phases import Phase, learning_rate_schedule
 from official_bert.runs.prepared_data import PreparedData
 from official_bert.runs.run_folder import RunFolder
+from official_bert.runs.start import load_start, resolve
 from official_bert.tasks.examples import examples_of
 from official_bert.training import loop
-from official_bert.training.checkpointing import BestModel, Checkpoints
+from official_bert.training.checkpointing import BestModel, Checkpoints, restore_weights
 from official_bert.training.evaluator import Evaluator
 from official_bert.training.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.training.optimization import make_optimizer
@@ -34,21 +37,31 @@ class Run:
     """One training or evaluation: the config, the data and the model that belong together.
 
     Args:
-        experiment: see `load_experiment`.
+        experiment: see `load_experiment`; it is not changed.
         model_dir: the model folder; made if it is not there.
         tpu: address of the TPU, for `runtime.strategy: tpu`.
+        trained: the experiment is that of a model folder whose own weights are used: the checkpoint
+            that it started from is not read, and may be gone.
 
     Raises:
         InputError: config, prepared data and model folder do not go together.
     """
 
-    def __init__(self, experiment: ExperimentConfig, model_dir: str, *, tpu: str | None = None):
-        self._experiment = experiment
-        self._folder = RunFolder(model_dir)
+    def __init__(
+        self,
+        experiment: ExperimentConfig,
+        model_dir: str | os.PathLike[str],
+        *,
+        tpu: str | None = None,
+        trained: bool = False,
+    ):
         if not experiment.data.path:
             raise InputError("data.path is not set: name a folder of prepared data")
+        self._folder = RunFolder(model_dir)
         self._data = PreparedData(experiment.data.path, experiment)
         self._task = self._data.task
+        self._metric = experiment.evaluation.best_metric or self._task.best_metric
+        self._check_metric()
         runtime = experiment.runtime
         set_runtime(
             seed=experiment.train.seed,
@@ -57,13 +70,42 @@ class Run:
         )
         self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
         self._writes = is_chief(self._strategy)
-        self._pretrained = self._load_pretrained()
-        self._encoder_config = self._resolve_encoder_config()
-        if hasattr(self._task, "check_encoder"):
-            self._task.check_encoder(self._encoder_config)
-        self._feed = Feed(
-            self._data, self._encoder_config, experiment, batch_size=experiment.train.batch_size
+        self._pretrained = None if trained else load_start(experiment, self._data, self._strategy)
+        self._experiment, self._encoder_config = resolve(
+            experiment, self._pretrained, self._data.manifest.vocab_size
         )
+        self._task.check_encoder(self._encoder_config)
+        self._pipeline = InputPipeline(
+            self._data,
+            self._encoder_config,
+            self._experiment,
+            batch_size=experiment.train.batch_size,
+        )
+
+    @classmethod
+    def of_trained(
+        cls,
+        model_dir: str | os.PathLike[str],
+        *,
+        data_path: str | None = None,
+        eval_split: str | None = None,
+    ) -> Run:
+        """The run of a model folder, to evaluate or to predict with.
+
+        Args:
+            model_dir: the folder.
+            data_path: prepared data; None: what the model was trained on.
+            eval_split: the split to evaluate on; None: the run's.
+
+        Raises:
+            InputError: it is no model folder, or the data does not go with it.
+        """
+        experiment = RunFolder(model_dir).experiment()
+        if data_path is not None:
+            experiment.data.path = data_path
+        if eval_split is not None:
+            experiment.data.eval_split = eval_split
+        return cls(experiment, model_dir, trained=True)
 
     def train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         """Trains to the end, from where the model folder stands.
@@ -92,11 +134,18 @@ class Run:
             return finished
         with self._strategy.scope():
             training_model = self._make_training_model(phases)
-        checkpoints = self._checkpoints(training_model)
+        checkpoints = Checkpoints(
+            self._folder.path,
+            training_model,
+            keep=config.keep_checkpoints,
+            every_steps=config.checkpoint_every_steps,
+            every_seconds=config.checkpoint_every_seconds,
+            writes=self._writes,
+        )
         start_step = checkpoints.restore()
         if start_step:
             logging.info("going on from step %d of %s", start_step, self._folder.path)
-        best = self._best(training_model)
+        best = self._best(training_model.model)
         evaluated = evaluate and self._experiment.data.eval_split in self._data.manifest.splits
         training = loop.TrainingLoop(
             training_model,
@@ -122,17 +171,6 @@ class Run:
             return {}
         return self._write_results(score["step"], score["metrics"], total_steps)
 
-    def _train_phase(self, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
-        with phase.feed.bad_records_named(self._experiment.data.train_split):
-            try:
-                training.run(
-                    phase.feed.training_dataset(start_step - phase.start),
-                    start_step=start_step,
-                    stop_step=phase.stop,
-                )
-            except loop.NonFiniteLossError as error:
-                self._report_nonfinite(error, phase)
-
     def watch(self, *, timeout: float) -> dict[str, float]:
         """Evaluates each checkpoint that a training, in another process, writes into the folder.
 
@@ -149,22 +187,21 @@ class Run:
             InputError: no checkpoint came, or a record cannot be used.
         """
         total_steps = self._total_steps()
-        with self._strategy.scope():
-            training_model = self._make_training_model([Phase(self._feed, 0, 1)])
-        evaluation = self._make_evaluation(training_model.model)
-        best = self._best(training_model)
+        model = self._make_model()
+        evaluation = self._make_evaluation(model)
+        best = self._best(model)
         folder = self._folder.path / CHECKPOINTS_NAME
         logging.info("waiting for checkpoints in %s", folder)
         results: dict[str, float] = {}
         for _ in tf.train.checkpoints_iterator(str(folder), timeout=timeout):
-            step = self._checkpoints(training_model).restore()
+            step = self._restore_weights(model)
             log = RunLog(
                 self._folder.path,
                 start_step=step - 1,
                 total_steps=total_steps,
                 metrics_name=WATCHED_METRICS_NAME,
             )
-            with self._feed.bad_records_named(self._experiment.data.eval_split):
+            with self._pipeline.bad_records_named(self._experiment.data.eval_split):
                 metrics = evaluation()
             log.evaluation(step, metrics)
             best.update(step, metrics)
@@ -185,12 +222,12 @@ class Run:
         """
         model, step = self._restored()
         self._use_results(self._folder)
-        with self._feed.bad_records_named(self._experiment.data.eval_split):
+        with self._pipeline.bad_records_named(self._experiment.data.eval_split):
             metrics = self._make_evaluation(model)()
         return self._write_results(step, metrics, step)
 
     def predict(
-        self, split: str, output_dir: str, *, others: Sequence[str] = ()
+        self, split: str, output_dir: str | os.PathLike[str], *, others: Sequence[str] = ()
     ) -> list[pathlib.Path]:
         """Writes the task's prediction files for a split of the prepared data, labelled or not.
 
@@ -206,13 +243,17 @@ class Run:
             InputError: the folder has no model, the task writes no predictions, or a record cannot
                 be used.
         """
-        if not hasattr(self._task, "write_predictions"):
+        if not self._task.prediction_files:
             raise InputError(f"the task {self._experiment.task} writes no prediction files")
+        if others and not self._task.can_ensemble:
+            raise InputError(
+                f"the task {self._experiment.task} has no ensembles: give one --model_dir"
+            )
         model, _ = self._restored()
         if others:
             model = self._ensemble(model, others)
         self._use_results(self._folder, *map(ModelFolder, others))
-        with self._feed.bad_records_named(split):
+        with self._pipeline.bad_records_named(split):
             _, collected = self._evaluator(model, split, with_losses=False)()
         folder = pathlib.Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -220,75 +261,30 @@ class Run:
             collected, examples_of(self._data.folder, split), folder
         )
 
-    def _ensemble(self, model: tf.Module, others: Sequence[str]) -> tf.Module:
-        """`model` and those of other folders, of the same vocabulary, as one."""
-        if not hasattr(self._task, "ensemble"):
+    def _check_metric(self) -> None:
+        known = self._task.metrics
+        if known and self._metric not in known:
             raise InputError(
-                f"the task {self._experiment.task} has no ensembles: give one --model_dir"
+                f"evaluation.best_metric is {self._metric!r}: this task has {', '.join(known)}"
             )
-        with self._strategy.scope():
-            bundles = [load_pretrained(path) for path in others]
-        for path, bundle in zip(others, bundles, strict=True):
-            if not bundle.vocab or bundle.vocab.sha256 != self._data.manifest.vocab_sha256:
-                raise InputError(
-                    f"{path} has another vocabulary than {self._data.folder}: the models of an "
-                    "ensemble must read the same records"
+
+    # ---- training ---------------------------------------------------------------------------
+
+    def _train_phase(self, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
+        with phase.pipeline.bad_records_named(self._experiment.data.train_split):
+            try:
+                training.run(
+                    phase.pipeline.training_dataset(start_step - phase.start),
+                    start_step=start_step,
+                    stop_step=phase.stop,
                 )
-        return self._task.ensemble([model, *(bundle.model for bundle in bundles)])
-
-    def _use_results(self, *folders: ModelFolder) -> None:
-        """Tells the task what earlier evaluations of these folders found, if it wants to know."""
-        if hasattr(self._task, "use_results"):
-            self._task.use_results([folder.results() or {} for folder in folders])
-
-    def _restored(self) -> tuple[tf.Module, int]:
-        """The best model of the folder, or its newest one, and its step."""
-        with self._strategy.scope():
-            training_model = self._make_training_model([Phase(self._feed, 0, 1)])
-        best = self._best(training_model)
-        score = best.score()
-        if score is not None:
-            best.restore()
-            step = score["step"]
-        else:
-            step = self._checkpoints(training_model).restore()
-        if not step:
-            raise InputError(f"{self._folder.path} has no trained model: train it first")
-        return training_model.model, step
-
-    def _load_pretrained(self) -> Pretrained | None:
-        model = self._experiment.model
-        if not model.pretrained:
-            if model.add_bilstm or model.pretrained_step is not None:
-                raise InputError(
-                    "model.add_bilstm and model.pretrained_step say what to do with a checkpoint: "
-                    "set model.pretrained too (model.encoder.bilstm is for random weights)"
-                )
-            return None
-        path = checkpoint_of_step(model.pretrained, model.pretrained_step)
-        with self._strategy.scope():
-            pretrained = load_pretrained(path, new_heads=True, add_bilstm=model.add_bilstm)
-        sha256 = pretrained.vocab.sha256 if pretrained.vocab else "(it has none)"
-        if sha256 != self._data.manifest.vocab_sha256:
-            raise InputError(
-                f"the vocabulary of {path} has sha256 {sha256}, that of {self._data.folder} "
-                f"{self._data.manifest.vocab_sha256}: prepare the data with the checkpoint's "
-                "vocab.txt"
-            )
-        self._experiment.model.encoder.override(pretrained.config.to_dict())
-        return pretrained
-
-    def _resolve_encoder_config(self) -> BertConfig:
-        values = self._experiment.model.encoder.as_dict()
-        size = self._data.manifest.vocab_size
-        if values["vocab_size"] is None:
-            values["vocab_size"] = self._experiment.model.encoder.vocab_size = size
-        return BertConfig.from_dict(values)
+            except loop.NonFiniteLossError as error:
+                self._report_nonfinite(error, phase)
 
     def _phases(self, total_steps: int) -> list[Phase]:
         second = self._experiment.second_phase
         if not second.path:
-            return [Phase(self._feed, 0, total_steps)]
+            return [Phase(self._pipeline, 0, total_steps)]
         data = PreparedData(second.path, self._experiment)
         for name in ("vocab_sha256", "labels"):
             if getattr(data.manifest, name) != getattr(self._data.manifest, name):
@@ -296,20 +292,18 @@ class Run:
                     f"{second.path} has another {name} than {self._data.folder}: both phases "
                     "train one model"
                 )
-        feed = Feed(
+        pipeline = InputPipeline(
             data,
             self._encoder_config,
             self._experiment,
             batch_size=second.batch_size or self._experiment.train.batch_size,
         )
         switch = round(total_steps * second.start)
-        return [Phase(self._feed, 0, switch), Phase(feed, switch, total_steps)]
+        return [Phase(self._pipeline, 0, switch), Phase(pipeline, switch, total_steps)]
 
     def _make_training_model(self, phases: Sequence[Phase]) -> TrainingModel:
         experiment = self._experiment
-        model = self._task.make_model(self._encoder_config, self._pretrained)
-        if experiment.model.frozen_layers is not None:
-            freeze_layers(model.encoder, experiment.model.frozen_layers)
+        model = self._make_model()
         training_model = TrainingModel(
             model,
             self._task,
@@ -317,46 +311,26 @@ class Run:
             accumulate_steps=experiment.train.accumulate_steps,
             max_grad_norm=experiment.optimizer.max_grad_norm,
         )
-        optimizer = experiment.optimizer
+        config = experiment.optimizer
+        optimizer = make_optimizer(
+            config.kind,
+            learning_rate=learning_rate_schedule(experiment, phases),
+            weight_decay=config.weight_decay,
+            beta_1=config.beta_1,
+            beta_2=config.beta_2,
+            epsilon=config.epsilon,
+            bias_correction=config.bias_correction,
+        )
+        if config.layer_decay < 1.0:
+            # Before `compile`, which wraps the optimizer where losses are scaled.
+            optimizer.set_rate_shares(layer_rate_shares(model.encoder, config.layer_decay))
         training_model.compile(
-            optimizer=make_optimizer(
-                optimizer.kind,
-                learning_rate=learning_rate_schedule(experiment, phases),
-                weight_decay=optimizer.weight_decay,
-                beta_1=optimizer.beta_1,
-                beta_2=optimizer.beta_2,
-                epsilon=optimizer.epsilon,
-                bias_correction=optimizer.bias_correction,
-            ),
+            optimizer=optimizer,
             steps_per_execution=experiment.train.steps_per_execution,
             jit_compile=experiment.runtime.jit_compile,
         )
         training_model.optimizer.build(training_model.trainable_variables)
-        if optimizer.layer_decay < 1.0:
-            shares = layer_rate_shares(model.encoder, optimizer.layer_decay)
-            training_model.optimizer.set_rate_shares(shares)
         return training_model
-
-    def _checkpoints(self, training_model: TrainingModel) -> Checkpoints:
-        config = self._experiment.train
-        return Checkpoints(
-            self._folder.path,
-            training_model,
-            keep=config.keep_checkpoints,
-            every_steps=config.checkpoint_every_steps,
-            every_seconds=config.checkpoint_every_seconds,
-            writes=self._writes,
-        )
-
-    def _best(self, training_model: TrainingModel) -> BestModel:
-        metric = self._experiment.evaluation.best_metric or self._task.best_metric
-        return BestModel(
-            self._folder.path,
-            training_model.model,
-            metric=metric,
-            lower=self._task.best_is_lower if metric == self._task.best_metric else False,
-            writes=self._writes,
-        )
 
     def _total_steps(self) -> int:
         config = self._experiment.train
@@ -374,11 +348,78 @@ class Run:
     def _num_records(self) -> int:
         return self._data.num_records(self._experiment.data.train_split)
 
-    def _evaluator(self, model: tf.Module, split: str, *, with_losses: bool) -> Evaluator:
-        dataset = self._feed.evaluation_dataset(split)
+    def _report_nonfinite(self, error: loop.NonFiniteLossError, phase: Phase) -> None:
+        """Writes nonfinite.json and raises an InputError that names it."""
+        records = [
+            {"file": os.path.basename(file), "record": number}
+            for file, number in phase.pipeline.record_locations(error.step - phase.start)
+        ]
+        path = self._folder.write_nonfinite(
+            {"step": error.step, "logs": error.logs, "records": records}
+        )
+        raise InputError(
+            f"{error}; the last checkpoint is good; {path} has the records and gradient norms "
+            "(a lower learning rate helps, or --on_nonfinite=skip to leave such batches out)"
+        ) from error
+
+    # ---- models -----------------------------------------------------------------------------
+
+    def _make_model(self) -> tf_keras.Model:
+        with self._strategy.scope():
+            model = self._task.make_model(self._encoder_config, self._pretrained)
+        if self._experiment.model.frozen_layers is not None:
+            freeze_layers(model.encoder, self._experiment.model.frozen_layers)
+        return model
+
+    def _best(self, model: tf_keras.Model) -> BestModel:
+        return BestModel(
+            self._folder.path,
+            model,
+            metric=self._metric,
+            is_better=functools.partial(metric_direction.is_better, self._metric),
+            writes=self._writes,
+        )
+
+    def _restored(self) -> tuple[tf_keras.Model, int]:
+        """The best model of the folder, or its newest one, and its step."""
+        model = self._make_model()
+        best = self._best(model)
+        score = best.score()
+        if score is not None:
+            best.restore()
+            return model, score["step"]
+        step = self._restore_weights(model)
+        if not step:
+            raise InputError(f"{self._folder.path} has no trained model: train it first")
+        return model, step
+
+    def _restore_weights(self, model: tf_keras.Model) -> int:
+        with self._strategy.scope():
+            return restore_weights(self._folder.path, model)
+
+    def _ensemble(self, model: tf_keras.Model, others: Sequence[str]) -> tf_keras.Model:
+        """`model` and those of other folders, of the same vocabulary, as one."""
+        with self._strategy.scope():
+            bundles = [load_pretrained(path) for path in others]
+        for path, bundle in zip(others, bundles, strict=True):
+            if not bundle.vocab or bundle.vocab.sha256 != self._data.manifest.vocab_sha256:
+                raise InputError(
+                    f"{path} has another vocabulary than {self._data.folder}: the models of an "
+                    "ensemble must read the same records"
+                )
+        return self._task.ensemble([model, *(bundle.model for bundle in bundles)])
+
+    def _use_results(self, *folders: ModelFolder) -> None:
+        """Tells the task what earlier evaluations of these folders found."""
+        self._task.use_results([folder.results() or {} for folder in folders])
+
+    # ---- evaluation -------------------------------------------------------------------------
+
+    def _evaluator(self, model: tf_keras.Model, split: str, *, with_losses: bool) -> Evaluator:
+        dataset = self._pipeline.evaluation_dataset(split)
         return Evaluator(model, self._task, dataset, self._strategy, with_losses=with_losses)
 
-    def _make_evaluation(self, model: tf.Module) -> Callable[[], dict[str, float]]:
+    def _make_evaluation(self, model: tf_keras.Model) -> Callable[[], dict[str, float]]:
         split = self._experiment.data.eval_split
         evaluator = self._evaluator(model, split, with_losses=True)
         examples = examples_of(self._data.folder, split)
@@ -393,26 +434,12 @@ class Run:
             self._data.paths(config.eval_split),
             self._encoder_config,
         )
-        results = {
+        results: dict[str, Any] = {
             **metrics,
             **baselines,
-            "best_metric": self._experiment.evaluation.best_metric or self._task.best_metric,
+            "best_metric": self._metric,
             "step": step,
             "total_steps": total_steps,
         }
         self._folder.write_results(results)
         return results
-
-    def _report_nonfinite(self, error: loop.NonFiniteLossError, phase: Phase) -> None:
-        """Writes nonfinite.json and raises an InputError that names it."""
-        records = [
-            {"file": os.path.basename(file), "record": number}
-            for file, number in phase.feed.places(error.step - phase.start)
-        ]
-        path = self._folder.write_nonfinite(
-            {"step": error.step, "logs": error.logs, "records": records}
-        )
-        raise InputError(
-            f"{error}; the last checkpoint is good; {path} has the records and gradient norms "
-            "(a lower learning rate helps, or --on_nonfinite=skip to leave such batches out)"
-        ) from error

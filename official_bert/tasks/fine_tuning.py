@@ -1,58 +1,43 @@
-"""What the tasks of fine-tuning have in common."""
+"""What the tasks of fine-tuning have in common: a head of the table on a pretrained encoder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-import tensorflow as tf
+import tf_keras
 
+from official_bert.checkpoints.heads import HEADS
+from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
-from official_bert.data.manifest import Manifest
-from official_bert.models.encoder import ENCODER_INPUTS
-
-Tensors = Mapping[str, tf.Tensor]
+from official_bert.tasks.base import Task
 
 
-class FineTuningTask:
-    """A task whose records are whole: nothing is added to them while training.
-
-    Args:
-        manifest: of the prepared data.
+class FineTuningTask(Task):
+    """A task whose model is a row of `checkpoints.heads.HEADS`, and whose records are whole.
 
     Attributes:
-        batching: of `data.batching`, where the config does not say.
-        can_pack: whether several records can share a row.
-        token_features: features of a record with something for each token, if it can.
-        best_is_lower: whether less of `best_metric` is better.
-        model_inputs: the entries of a batch that the model reads.
+        head: the key in `HEADS`.
     """
 
-    batching: ClassVar[str] = "bucketed"
-    can_pack: ClassVar[bool] = False
-    token_features: ClassVar[tuple[str, ...]] = ()
-    best_is_lower: ClassVar[bool] = False
-    model_inputs: ClassVar[tuple[str, ...]] = tuple(ENCODER_INPUTS)
+    head: ClassVar[str]
 
-    def __init__(self, manifest: Manifest):
-        self._manifest = manifest
+    @property
+    def num_classes(self) -> int | None:
+        """Outputs of the head; None for a head that has none to choose."""
+        return None
 
-    def sizes(self, config: BertConfig) -> dict[str, int]:
-        """The largest lengths and values of these records, for the parser."""
-        return {
-            "S": self._manifest.max_seq_length,
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
-        }
+    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
+        """A new head, unless the checkpoint has one of this kind with the same labels."""
+        head = HEADS[self.head]
+        if pretrained is None:
+            return head.build(config, self.num_classes)
+        if self._goes_on_from(pretrained):
+            return pretrained.model
+        return head.build(pretrained.encoder, self.num_classes)
 
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
-        """A parsed batch lacks nothing."""
-        del seed
-        return lambda batch, numbers: batch
-
-    def baselines(
-        self, train_paths: Sequence[str], eval_paths: Sequence[str], config: BertConfig
-    ) -> dict[str, float]:
-        """None beside the official metrics."""
-        del train_paths, eval_paths, config
-        return {}
+    def _goes_on_from(self, pretrained: Pretrained) -> bool:
+        if pretrained.kind != self.head or self.num_classes is None:
+            return pretrained.kind == self.head
+        num_classes = pretrained.model.get_config()["num_classes"]
+        same_labels = list(pretrained.labels) == self._manifest.labels
+        return same_labels and num_classes == self.num_classes

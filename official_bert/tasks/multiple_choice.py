@@ -11,27 +11,23 @@ from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official_bert.atomic import atomic_file
-from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.choices import choice_logits
 from official_bert.experiment import ExperimentConfig
-from official_bert.models.multiple_choice import BertMultipleChoice
+from official_bert.tasks.base import Tensors
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
-Tensors = Mapping[str, tf.Tensor]
-
 PREDICTIONS_NAME = "predictions.jsonl"
 
 
 class MultipleChoiceTask(FineTuningTask):
-    """Loss, accuracy and predictions; an `Objective` of the training step.
+    """The right one of several continuations of a text; see `Task`.
 
     Args:
         manifest: of the prepared data.
@@ -39,13 +35,15 @@ class MultipleChoiceTask(FineTuningTask):
         experiment: the run.
     """
 
+    head = "multiple_choice"
     record_kind = "multiple_choice"
     losses = ("choice_loss",)
     best_metric = "accuracy"
+    metrics = ("loss", "accuracy")
+    prediction_files = (PREDICTIONS_NAME,)
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del vocab, experiment
-        super().__init__(manifest)
+        super().__init__(manifest, vocab, experiment)
         self._max_choices = manifest.options["max_choices"]
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
@@ -55,14 +53,6 @@ class MultipleChoiceTask(FineTuningTask):
             "C": self._max_choices,
             "C*S": self._max_choices * self._manifest.max_seq_length,
         }
-
-    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """A scorer of choices on the checkpoint's encoder; the checkpoint itself if it is one."""
-        if pretrained is None:
-            return BertMultipleChoice(config)
-        if isinstance(pretrained.model, BertMultipleChoice):
-            return pretrained.model
-        return BertMultipleChoice(pretrained.encoder)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         rows = tf.cast(tf.shape(batch["label_ids"])[0], tf.float32)

@@ -6,7 +6,7 @@ B batch, P masked positions, N sequences of a packed row (1 in others), V vocabu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -20,18 +20,17 @@ from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.inputs import check_packing
 from official_bert.models.pretrainer import BertPretrainer
+from official_bert.tasks.base import Completion, Task, Tensors
 from official_bert.tasks.examples import Examples
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
-
-Tensors = Mapping[str, tf.Tensor]
 
 # Records that the baselines look at; more would not move them.
 _BASELINE_RECORDS = 200_000
 
 
-class PretrainingTask:
-    """Losses, metrics and shapes of pretraining; an `Objective` of the training step.
+class PretrainingTask(Task):
+    """Masked LM with or without next sentences, or left to right; see `Task`.
 
     Args:
         manifest: of the prepared data.
@@ -44,7 +43,6 @@ class PretrainingTask:
     # Rows are packed when the data is made.
     can_pack = False
     best_metric = "masked_lm_loss"
-    best_is_lower = True
     model_inputs = (
         "input_word_ids",
         "input_mask",
@@ -56,26 +54,31 @@ class PretrainingTask:
     )
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del experiment
-        self._manifest, self._vocab = manifest, vocab
+        super().__init__(manifest, vocab, experiment)
         self._masks = manifest.options["masks"]
         self._has_pairs = manifest.options["objective"] == "bert"
         pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
         self.losses = ("masked_lm_loss", *pair_losses)
+        pair_metrics = (*pair_losses, "next_sentence_accuracy") if self._has_pairs else ()
+        self.metrics = (
+            "loss",
+            "masked_lm_loss",
+            "masked_lm_accuracy",
+            "masked_lm_perplexity",
+            *pair_metrics,
+        )
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
         options = self._manifest.options
         return {
-            "S": self._manifest.max_seq_length,
+            **super().sizes(config),
             # Padded records have as many as they could; packed ones more than one instance may.
             "P": max(options["max_predictions_per_seq"], options["max_predictions_per_record"]),
             "N": options["max_instances_per_record"],
-            "vocab_size": config.vocab_size,
-            "type_vocab_size": config.type_vocab_size,
         }
 
-    def completion(self, seed: int) -> Callable[[Tensors, tf.Tensor], Tensors]:
+    def completion(self, seed: int) -> Completion:
         """What a parsed batch still lacks: masks that are made anew each time, or next tokens.
 
         Args:
@@ -115,12 +118,17 @@ class PretrainingTask:
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
         """The model to train: from random weights, or from what the checkpoint has.
 
-        Data without pairs trains no next-sentence head, so a new model has none.
+        Data without pairs trains no next-sentence head, so a new model has none; data with pairs
+        gives one to a checkpoint that has a masked-LM head only.
         """
-        if pretrained is not None and pretrained.pretrainer is not None:
-            return pretrained.pretrainer
+        before = None if pretrained is None else pretrained.pretrainer
+        if before is not None and (before.next_sentence is not None or not self._has_pairs):
+            return before
         encoder = config if pretrained is None else pretrained.encoder
-        return BertPretrainer(encoder, use_next_sentence=self._has_pairs)
+        model = BertPretrainer(encoder, use_next_sentence=self._has_pairs)
+        if before is not None:
+            model.masked_lm.set_weights(before.masked_lm.get_weights())
+        return model
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         masked = tf.reduce_sum(batch["masked_lm_weights"])
@@ -141,9 +149,6 @@ class PretrainingTask:
             loss, hits = _sums(logits, labels, _pair_weights(batch))
             sums |= {"next_sentence_loss": loss, "next_sentence_accuracy": hits}
         return sums
-
-    def collect(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
-        return {}
 
     def results(
         self, values: Mapping[str, float], collected: Collected, examples: Examples

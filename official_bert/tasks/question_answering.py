@@ -16,8 +16,6 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.atomic import atomic_file
-from official_bert.checkpoints.load import Pretrained
-from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.null_threshold import mean_null_threshold
 from official_bert.decoding.question_answers import Ranking, Window, rank_examples
@@ -27,12 +25,11 @@ from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import BertSpanLabeler, SpanLogits
+from official_bert.tasks.base import Tensors
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
-
-Tensors = Mapping[str, tf.Tensor]
 
 PREDICTIONS_NAME = "predictions.json"
 NBEST_NAME = "nbest_predictions.json"
@@ -43,7 +40,7 @@ _NEVER = -1e9
 
 
 class QuestionAnsweringTask(FineTuningTask):
-    """Loss, decoding and metrics of span prediction; an `Objective` of the training step.
+    """The span of a context that answers a question; see `Task`.
 
     Args:
         manifest: of the prepared data.
@@ -51,29 +48,29 @@ class QuestionAnsweringTask(FineTuningTask):
         experiment: the run's config.
     """
 
+    head = "span_labeler"
     record_kind = "question_answering"
     best_metric = "f1"
-    losses = ("loss",)
+    prediction_files = (PREDICTIONS_NAME, NBEST_NAME, NULL_ODDS_NAME)
+    can_ensemble = True
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del vocab, experiment
-        super().__init__(manifest)
+        super().__init__(manifest, vocab, experiment)
         self._rule = SpanRule(
             version_2_with_negative=bool(manifest.options.get("version_2_with_negative"))
         )
         self._null_threshold: float | None = None
+        self.metrics = ("loss", "exact_match", "f1")
+        if self._rule.version_2_with_negative:
+            self.metrics += tuple(
+                f"{part}_{score}"
+                for part in ("HasAns", "NoAns", "best")
+                for score in ("exact", "f1")
+            )
 
     def use_results(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Takes the null threshold that earlier evaluations chose: their mean, if they did."""
         self._null_threshold = mean_null_threshold(results)
-
-    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """The model to train; a span head that the checkpoint has goes on from there."""
-        if pretrained is None:
-            return BertSpanLabeler(config)
-        if isinstance(pretrained.model, BertSpanLabeler):
-            return pretrained.model
-        return BertSpanLabeler(pretrained.encoder)
 
     def ensemble(self, models: Sequence[tf_keras.Model]) -> tf_keras.Model:
         """One model that gives the mean logits of several.

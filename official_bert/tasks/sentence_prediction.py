@@ -11,10 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official_bert.atomic import atomic_file
-from official_bert.checkpoints.load import Pretrained
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
@@ -23,18 +21,17 @@ from official_bert.evaluation.glue import CLASSIFICATION, MULTI_LABEL, REGRESSIO
 from official_bert.evaluation.glue_files import PREDICTIONS_NAME
 from official_bert.evaluation.pictures import draw_confusion
 from official_bert.experiment import ExperimentConfig
-from official_bert.models.classifier import BertClassifier
+from official_bert.tasks.base import Tensors
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
-Tensors = Mapping[str, tf.Tensor]
 CONFUSION_NAME = "confusion_matrix.png"
 
 
 class SentencePredictionTask(FineTuningTask):
-    """Loss, metrics and predictions; an `Objective` of the training step.
+    """One class of several, any number of classes, or a number; see `Task`.
 
     Args:
         manifest: of the prepared data.
@@ -45,39 +42,33 @@ class SentencePredictionTask(FineTuningTask):
         InputError: the class weights do not fit the labels.
     """
 
+    head = "classifier"
     record_kind = "sentence_prediction"
     batching = "packed"
     can_pack = True
     model_inputs = (*FineTuningTask.model_inputs, "position_ids", "pack_ids", "cls_positions")
-    losses = ("loss",)
+    prediction_files = (PREDICTIONS_NAME, CONFUSION_NAME)
+    uses_class_weights = True
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del vocab
-        super().__init__(manifest)
+        super().__init__(manifest, vocab, experiment)
         self._problem = manifest.options["problem"]
         self._labels = manifest.labels
         self.best_metric = glue.main_metric(manifest.dataset, self._problem)
+        self.metrics = ("loss", *glue.metric_names(self._problem, self.num_classes))
         self._class_weights = self._checked(experiment.train.class_weights)
 
     @property
-    def _num_outputs(self) -> int:
+    def num_classes(self) -> int:
         return max(1, len(self._labels))
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
         return {
             **super().sizes(config),
-            "L": self._num_outputs,
-            "num_labels": self._num_outputs,
+            "L": self.num_classes,
+            "num_labels": self.num_classes,
         }
-
-    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """The model to train: a new head, unless the checkpoint has one of the same labels."""
-        if pretrained is None:
-            return BertClassifier(config, self._num_outputs)
-        if isinstance(pretrained.model, BertClassifier) and list(pretrained.labels) == self._labels:
-            return pretrained.model
-        return BertClassifier(pretrained.encoder, self._num_outputs)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         return {"loss": tf.reduce_sum(self._weights(batch))}
@@ -161,7 +152,7 @@ class SentencePredictionTask(FineTuningTask):
 
     def _checked(self, class_weights: list[float]) -> list[float]:
         if not class_weights:
-            return [1.0] * self._num_outputs
+            return [1.0] * self.num_classes
         if self._problem == REGRESSION or len(class_weights) != len(self._labels):
             raise InputError(
                 f"train.class_weights has {len(class_weights)} numbers; the data has "

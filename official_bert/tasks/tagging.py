@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from official_bert.atomic import atomic_file
-from official_bert.checkpoints.load import Pretrained
-from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.entity_tags import EntityTagger
 from official_bert.evaluation.tagging import entity_scores
 from official_bert.experiment import ExperimentConfig
-from official_bert.models.token_classifier import BertTokenClassifier
+from official_bert.tasks.base import Batching, Tensors
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
 
-Tensors = Mapping[str, tf.Tensor]
 PREDICTIONS_NAME = "predictions.conll"
 
 
 class TaggingTask(FineTuningTask):
-    """Loss, scores and predictions of tagging; an `Objective` of the training step.
+    """A label on the first piece of each word; see `Task`.
 
     Args:
         manifest: of the prepared data.
@@ -39,27 +35,27 @@ class TaggingTask(FineTuningTask):
         experiment: the run's config.
     """
 
+    head = "token_classifier"
     record_kind = "tagging"
-    batching = "packed"
+    batching: ClassVar[Batching] = "packed"
     can_pack = True
     token_features = ("label_ids", "word_ids")
     model_inputs = (*FineTuningTask.model_inputs, "position_ids", "pack_ids")
     losses = ("tagging_loss",)
     best_metric = "f1"
+    prediction_files = (PREDICTIONS_NAME,)
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        del vocab, experiment
-        super().__init__(manifest)
+        super().__init__(manifest, vocab, experiment)
         self._labels = manifest.labels
+        types = sorted({label[2:] for label in manifest.labels if label != "O"})
+        scores = ("f1", "precision", "recall")
+        of_types = (f"{name}_{score}" for name in types for score in scores)
+        self.metrics = ("loss", *scores, "token_accuracy", *of_types)
 
-    def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:
-        """A tagger on the checkpoint's encoder; the whole checkpoint if it has these labels."""
-        if pretrained is None:
-            return BertTokenClassifier(config, len(self._labels))
-        same_labels = list(pretrained.labels) == self._labels
-        if isinstance(pretrained.model, BertTokenClassifier) and same_labels:
-            return pretrained.model
-        return BertTokenClassifier(pretrained.encoder, len(self._labels))
+    @property
+    def num_classes(self) -> int:
+        return len(self._labels)
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         return {"tagging_loss": tf.reduce_sum(_label_weights(batch))}

@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -70,22 +70,9 @@ class Checkpoints:
         Raises:
             InputError: there are checkpoints, but none can be read.
         """
-        for path in reversed(self._manager.checkpoints):
-            try:
-                self._checkpoint.restore(path).assert_existing_objects_matched()
-            except Exception as error:  # A damaged file fails in many ways: IndexError is one.
-                logging.error(
-                    "checkpoint %s cannot be read (%s); trying the one before", path, error
-                )
-                continue
+        if _restore_newest(self._checkpoint, self._manager):
             self._saved_step = int(self._training_model.global_step.numpy())
-            return self._saved_step
-        if self._manager.checkpoints:
-            folder = self._manager.directory
-            raise InputError(
-                f"none of the checkpoints in {folder} can be read: remove the folder to start anew"
-            )
-        return 0
+        return max(self._saved_step, 0)
 
     def save_if_due(self, step: int) -> None:
         """Saves when the steps or the seconds since the last time say so."""
@@ -114,6 +101,47 @@ class Checkpoints:
         self._saved_step, self._saved_time = step, time.monotonic()
 
 
+def restore_weights(model_dir: str | os.PathLike[str], model: tf.Module) -> int:
+    """Puts the weights of the newest checkpoint that can be read into a model.
+
+    What only training needs, such as the moments of the optimizer, is not read.
+
+    Args:
+        model_dir: the folder that has `checkpoints/`.
+        model: the model without the training step.
+
+    Returns:
+        the step of the checkpoint; 0 without one.
+
+    Raises:
+        InputError: there are checkpoints, but none can be read.
+    """
+    step = tf.Variable(0, dtype=tf.int64, trainable=False)
+    checkpoint = tf.train.Checkpoint(model=model, global_step=step)
+    folder = os.path.join(model_dir, CHECKPOINTS_NAME)
+    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=None)
+    return int(step.numpy()) if _restore_newest(checkpoint, manager) else 0
+
+
+def _restore_newest(checkpoint: tf.train.Checkpoint, manager: tf.train.CheckpointManager) -> bool:
+    """Restores the newest checkpoint of a manager that can be read; False where it has none."""
+    for path in reversed(manager.checkpoints):
+        try:
+            status = checkpoint.restore(path)
+            status.assert_existing_objects_matched()
+        except Exception as error:  # A damaged file fails in many ways: IndexError is one.
+            logging.error("checkpoint %s cannot be read (%s); trying the one before", path, error)
+            continue
+        status.expect_partial()
+        return True
+    if manager.checkpoints:
+        raise InputError(
+            f"none of the checkpoints in {manager.directory} can be read: remove the folder to "
+            "start anew"
+        )
+    return False
+
+
 class BestModel:
     """Keeps the weights with the best score in `best/`, with `score.json` beside them.
 
@@ -121,7 +149,7 @@ class BestModel:
         model_dir: the folder that has `best/`.
         model: the model without the training step.
         metric: the metric that decides.
-        lower: whether a lower value is better.
+        is_better: whether the first of two values of it is better than the second.
         writes: false for all but one of several workers.
     """
 
@@ -131,13 +159,13 @@ class BestModel:
         model: tf.Module,
         *,
         metric: str,
-        lower: bool,
+        is_better: Callable[[float, float], bool],
         writes: bool = True,
     ):
         self._writes = writes
         self._folder = pathlib.Path(model_dir) / BEST_NAME
         self._checkpoint = tf.train.Checkpoint(model=model)
-        self._metric, self._lower = metric, lower
+        self._metric, self._is_better = metric, is_better
 
     def score(self) -> dict[str, Any] | None:
         """What `score.json` says: metric, value, step, metrics; None before the first one."""
@@ -157,7 +185,9 @@ class BestModel:
         if not self._writes:
             return False
         value, best = metrics[self._metric], self.score()
-        if best and not (value < best["value"] if self._lower else value > best["value"]):
+        # An earlier start of the run may have chosen by another metric.
+        before = None if best is None else best["metrics"].get(self._metric)
+        if before is not None and not self._is_better(value, before):
             return False
         with atomic_folder(self._folder, overwrite=True) as folder:
             self._checkpoint.write(str(folder / CHECKPOINT_PREFIX))

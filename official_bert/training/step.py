@@ -141,8 +141,8 @@ class TrainingModel(tf_keras.Model):
     ) -> tuple[dict[str, tf.Tensor], list[tf.Tensor]]:
         replica_id = tf.distribute.get_replica_context().replica_id_in_sync_group
         seed = tf.stack([tf.constant(self._seed, tf.int64), self.global_step.read_value()])
-        for place in (replica_id, index):
-            seed = tf.random.experimental.stateless_fold_in(seed, place)
+        for number in (replica_id, index):
+            seed = tf.random.experimental.stateless_fold_in(seed, number)
         with tf.GradientTape() as tape, dropout_seed(seed):
             outputs = self.model(select_inputs(self._objective, part), training=True)
             sums = self._objective.sums(outputs, part)

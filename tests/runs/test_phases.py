@@ -92,9 +92,11 @@ def test_a_run_stopped_in_either_phase_ends_like_an_unbroken_one(
 def test_the_second_phase_reads_its_own_data(data, tmp_path):
     first, second = _run(tmp_path, data)._phases(20)
     assert [(phase.start, phase.stop) for phase in (first, second)] == [(0, 10), (10, 20)]
-    assert len(first.feed.places(0)) == 8
-    assert len(second.feed.places(0)) == 4
-    assert {file.rsplit("/", 1)[0] for file, _ in second.feed.places(0)} == {str(data[1])}
+    assert len(first.pipeline.record_locations(0)) == 8
+    assert len(second.pipeline.record_locations(0)) == 4
+    assert {file.rsplit("/", 1)[0] for file, _ in second.pipeline.record_locations(0)} == {
+        str(data[1])
+    }
 
 
 def test_one_schedule_over_both_or_one_for_each(data, unbroken, tmp_path):

@@ -2,10 +2,12 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
+import tf_keras
 
 from data_prep.finetuning.datasets import make_data_set
 from data_prep.finetuning.folder import write_folder
@@ -214,6 +216,54 @@ def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
     kept = run._task.make_model(run._encoder_config, run._pretrained)
     assert kept is run._pretrained.model
     np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
+
+
+@pytest.mark.parametrize("metric", ["loss", "accuracy"])
+def test_the_best_model_is_the_best_by_the_chosen_metric(data, tmp_path, metric):
+    chosen = f"evaluation.best_metric={metric}"
+    _trained(data, tmp_path / "m", "train.steps=12", "evaluation.every_steps=2", chosen)
+    lines = (tmp_path / "m" / "metrics.jsonl").read_text().splitlines()
+    values = [line[metric] for line in map(json.loads, lines) if line["split"] == "eval"]
+    score = json.loads((tmp_path / "m" / "best" / "score.json").read_text())
+    assert len(values) == 6
+    assert score["value"] == (min if metric == "loss" else max)(values)
+
+
+def test_training_goes_on_while_the_loss_still_falls(data, tmp_path):
+    patient = ["evaluation.every_steps=2", "evaluation.patience=2", "train.steps=12"]
+    _, results = _trained(data, tmp_path / "m", "evaluation.best_metric=loss", *patient)
+    assert results["step"] > 4
+
+
+def test_a_metric_that_the_task_has_not_is_named_before_anything_is_built(data, tmp_path):
+    with pytest.raises(InputError, match="best_metric is 'f3': this task has loss, accuracy, "):
+        _run(data, tmp_path / "m", "evaluation.best_metric=f3")
+
+
+def test_a_layer_decay_with_scaled_losses(data, tmp_path):
+    settings = ["runtime.precision=mixed_float16", "optimizer.layer_decay=0.5", "train.steps=2"]
+    try:
+        _, results = _trained(data, tmp_path / "m", *settings)
+    finally:
+        tf_keras.mixed_precision.set_global_policy("float32")
+    assert math.isfinite(results["loss"])
+
+
+def test_a_trained_model_needs_the_checkpoint_it_came_from_no_more(data, tmp_path):
+    _trained(data, tmp_path / "before", "train.steps=2")
+    pretrained = f"model.pretrained={tmp_path / 'before'}"
+    _, results = _trained(data, tmp_path / "m", pretrained, "train.steps=2")
+    shutil.rmtree(tmp_path / "before")
+    again = Run.of_trained(tmp_path / "m").evaluate()
+    assert again["loss"] == pytest.approx(results["loss"], rel=1e-6)
+    assert Run.of_trained(tmp_path / "m").predict("test", tmp_path / "out")
+
+
+def test_a_run_does_not_change_its_callers_config(data, tmp_path):
+    experiment = load_experiment([], [*SMALL, f"data.path={data}", "train.steps=1"])
+    before = experiment.as_dict()
+    Run(experiment, tmp_path / "m").train(evaluate=False, skip_nonfinite=False)
+    assert experiment.as_dict() == before
 
 
 @pytest.mark.parametrize("override", ["model.add_bilstm=true", "model.pretrained_step=5"])

@@ -1,10 +1,14 @@
+import functools
 import json
+import math
+import operator
 
 import pytest
 import tensorflow as tf
 
 from official_bert.errors import InputError
-from official_bert.training.checkpointing import BestModel, Checkpoints
+from official_bert.evaluation import metric_direction
+from official_bert.training.checkpointing import BestModel, Checkpoints, restore_weights
 from official_bert.training.optimization import AdamW
 from official_bert.training.step import TrainingModel
 from tests.training.test_step import Doubler, SquaredError
@@ -69,19 +73,19 @@ def test_saves_when_a_multiple_of_the_steps_is_passed(tmp_path):
 
 def test_keeps_the_best_weights_with_their_score(tmp_path):
     model = Doubler()
-    best = BestModel(tmp_path, model, metric="f1", lower=False)
+    best = BestModel(tmp_path, model, metric="f1", is_better=operator.gt)
     for step, value in ((1, 0.5), (2, 0.7), (3, 0.6)):
         model.w.assign(float(step))
         assert best.update(step, {"f1": value}) == (step < 3)
     score = json.loads((tmp_path / "best" / "score.json").read_text())
     assert score == {"metric": "f1", "value": 0.7, "step": 2, "metrics": {"f1": 0.7}}
     other = Doubler()
-    BestModel(tmp_path, other, metric="f1", lower=False).restore()
+    BestModel(tmp_path, other, metric="f1", is_better=operator.gt).restore()
     assert float(other.w) == 2.0
 
 
 def test_lower_can_be_better(tmp_path):
-    best = BestModel(tmp_path, Doubler(), metric="loss", lower=True)
+    best = BestModel(tmp_path, Doubler(), metric="loss", is_better=operator.lt)
     assert [best.update(i, {"loss": v}) for i, v in enumerate([2.0, 3.0, 1.0])] == [
         True,
         False,
@@ -89,14 +93,42 @@ def test_lower_can_be_better(tmp_path):
     ]
 
 
+def test_nan_is_stored_only_until_a_number_comes(tmp_path):
+    is_better = functools.partial(metric_direction.is_better, "loss")
+    best = BestModel(tmp_path, Doubler(), metric="loss", is_better=is_better)
+    losses = [math.nan, math.nan, 3.0, math.nan, 2.0]
+    kept = [best.update(step, {"loss": loss}) for step, loss in enumerate(losses)]
+    assert kept == [True, False, True, False, True]
+
+
+def test_another_deciding_metric_is_compared_with_the_best_models_own(tmp_path):
+    BestModel(tmp_path, Doubler(), metric="f1", is_better=operator.gt).update(
+        1, {"f1": 0.9, "loss": 2.0}
+    )
+    best = BestModel(tmp_path, Doubler(), metric="loss", is_better=operator.lt)
+    assert not best.update(2, {"f1": 0.8, "loss": 2.5})
+    assert best.update(3, {"f1": 0.8, "loss": 1.5})
+
+
+def test_weights_alone_are_restored_for_evaluation(tmp_path):
+    model = _training_model()
+    checkpoints = _checkpoints(tmp_path, model)
+    assert restore_weights(tmp_path, Doubler()) == 0
+    for step in (10, 20):
+        _save_at(checkpoints, model, step)
+    other = Doubler()
+    assert restore_weights(tmp_path, other) == 20
+    assert float(other.w) == 20.0
+
+
 def test_an_unknown_deciding_metric_is_an_error(tmp_path):
     with pytest.raises(InputError, match="evaluation.best_metric is 'f2'"):
-        BestModel(tmp_path, Doubler(), metric="f2", lower=False).update(1, {"f1": 0.5})
+        BestModel(tmp_path, Doubler(), metric="f2", is_better=operator.gt).update(1, {"f1": 0.5})
 
 
 def test_a_model_of_another_shape_is_not_restored(tmp_path):
-    BestModel(tmp_path, Doubler(), metric="f1", lower=False).update(1, {"f1": 0.5})
+    BestModel(tmp_path, Doubler(), metric="f1", is_better=operator.gt).update(1, {"f1": 0.5})
     other = tf.Module()
     other.w = tf.Variable([1.0, 2.0])
     with pytest.raises(ValueError, match="incompatible"):
-        BestModel(tmp_path, other, metric="f1", lower=False).restore()
+        BestModel(tmp_path, other, metric="f1", is_better=operator.gt).restore()
