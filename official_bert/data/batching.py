@@ -79,8 +79,9 @@ def bucketed_training_batches(
         return pipeline.epoch_records(
             paths,
             epoch,
+            num_records=num_records,
             seed=seed,
-            shuffle_buffer=min(shuffle_buffer, num_records),
+            shuffle_buffer=shuffle_buffer,
             with_locations=with_locations,
         )
 
@@ -102,9 +103,19 @@ def bucketed_training_batches(
     return tf.data.Dataset.range(first_epoch, tf.int64.max).flat_map(epoch_batches)
 
 
-def bucketed_evaluation_batches(paths: Sequence[str], *, batch_size: int) -> tf.data.Dataset:
-    """Batches of records of like length, each record once; the last of a pool may be smaller."""
-    pools = pipeline.evaluation_batches(paths, batch_size=POOL_BATCHES * batch_size)
+def bucketed_evaluation_batches(
+    paths: Sequence[str], *, batch_size: int, num_records: int | None = None
+) -> tf.data.Dataset:
+    """Batches of records of like length, each record once; the last of a pool may be smaller.
+
+    Args:
+        paths: TFRecord files.
+        batch_size: records a batch.
+        num_records: see `pipeline.evaluation_batches`.
+    """
+    pools = pipeline.evaluation_batches(
+        paths, batch_size=POOL_BATCHES * batch_size, num_records=num_records
+    )
 
     def pool_batches(pool: tf.Tensor) -> tf.data.Dataset:
         ordered = tf.gather(pool, tf.argsort(record_lengths(pool), stable=True))

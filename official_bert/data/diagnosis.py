@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
 from official_bert.data import records
 from official_bert.errors import InputError
@@ -17,89 +19,158 @@ _LIMIT_NAMES = {
 }
 
 
-def check_files(kind: str, paths: Sequence[str], sizes: Mapping[str, int]) -> None:
+def read_examples(paths: Sequence[str]) -> Iterator[tuple[tf.train.Example, str]]:
+    """The records of files in order, each with its location: the file and the number from 0.
+
+    Raises:
+        InputError: names the file, and the first record that cannot be read.
+    """
+    for path in paths:
+        number = 0
+        compression = "GZIP" if path.endswith(".gz") else ""
+        try:
+            for serialized in tf.data.TFRecordDataset(path, compression):
+                location = f"{path}, record {number}"
+                try:
+                    yield tf.train.Example.FromString(serialized.numpy()), location
+                except DecodeError as error:
+                    raise InputError(f"{location}: this is no tf.train.Example") from error
+                number += 1
+        except tf.errors.DataLossError as error:
+            raise InputError(
+                f"{path} is truncated or corrupted at record {number}: write it again"
+            ) from error
+        except tf.errors.OpError as error:
+            raise InputError(
+                f"{path} cannot be read at record {number}: {error.message}"
+            ) from error
+
+
+def check_files(
+    kind: str, paths: Sequence[str], sizes: Mapping[str, int], num_records: int | None = None
+) -> None:
     """Reads all records in order and stops at the first bad one.
 
     Args:
         kind: a key of `records.RECORD_KINDS`.
         paths: TFRecord files.
         sizes: "S" -> max_seq_length and so on for each length and limit that the features name.
+        num_records: records that the manifest lists; None: it is not asked.
 
     Raises:
         InputError: names the file, the record's number from 0, the feature and both values; or the
-            file and the first record that cannot be read, for a truncated or corrupted file.
+            file and the first record that cannot be read, for a truncated or corrupted file; or
+            both numbers of records.
     """
     expected: dict[str, records.Feature] | None = None
-    for path in paths:
-        number = 0
-        compression = "GZIP" if path.endswith(".gz") else ""
-        try:
-            for serialized in tf.data.TFRecordDataset(path, compression):
-                example = tf.train.Example.FromString(serialized.numpy())
-                place = f"{path}, record {number}"
-                if expected is None:
-                    expected = _present(kind, example, place)
-                _check_record(example, expected, sizes, place)
-                number += 1
-        except tf.errors.DataLossError as error:
-            raise InputError(
-                f"{path} is truncated or corrupted at record {number}: write it again"
-            ) from error
-
-
-def _present(kind: str, example: tf.train.Example, place: str) -> dict[str, records.Feature]:
-    try:
-        return records.features_of(kind, example)
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
+    count = 0
+    for example, location in read_examples(paths):
+        if expected is None:
+            expected = records.features_of(kind, example, location)
+        _check_record(example, expected, sizes, location)
+        count += 1
+    if num_records is not None and count != num_records:
+        raise InputError(
+            f"{', '.join(paths[:3])}{', …' if len(paths) > 3 else ''}: {count} records, but the "
+            f"manifest lists {num_records}: prepare the data again"
+        )
 
 
 def _check_record(
     example: tf.train.Example,
     expected: Mapping[str, records.Feature],
     sizes: Mapping[str, int],
-    place: str,
+    location: str,
 ) -> None:
+    stored: dict[str, Sequence[float]] = {}
     for name, feature in expected.items():
-        stored = example.features.feature.get(name)
-        if stored is None:
-            raise InputError(f"{place}: the feature {name!r} is missing, which other records have")
-        list_name = "float_list" if feature.dtype == "float32" else "int64_list"
-        if stored.WhichOneof("kind") not in (None, list_name):
+        values = _values(example, name, feature, location)
+        _check_values(name, feature, values, sizes, location)
+        stored[feature.model_name] = values
+    _check_joint(expected, stored, location)
+    if "num_choices" in stored:
+        _check_choices(stored, sizes, location)
+
+
+def _values(
+    example: tf.train.Example, name: str, feature: records.Feature, location: str
+) -> Sequence[float]:
+    stored = example.features.feature.get(name)
+    if stored is None:
+        raise InputError(f"{location}: the feature {name!r} is missing, which other records have")
+    list_name = "float_list" if feature.dtype == "float32" else "int64_list"
+    if stored.WhichOneof("kind") not in (None, list_name):
+        raise InputError(
+            f"{location}: {name!r} is a {stored.WhichOneof('kind')}, expected {list_name}"
+        )
+    values: Sequence[float] = getattr(stored, list_name).value
+    return values
+
+
+def _check_values(
+    name: str,
+    feature: records.Feature,
+    values: Sequence[float],
+    sizes: Mapping[str, int],
+    location: str,
+) -> None:
+    longest = records.longest(feature, sizes)
+    if len(values) > longest:
+        raise InputError(f"{location}: {name!r} has {len(values)} values, at most {longest} fit")
+    if not values and (feature.required or feature.length in ("1", "N")):
+        raise InputError(f"{location}: {name!r} is empty")
+    for value in values if feature.below else ():
+        if not feature.least <= value < feature.limit(sizes):
+            limit = f"{_LIMIT_NAMES.get(feature.below, '')} {feature.limit(sizes)}".strip()
             raise InputError(
-                f"{place}: {name!r} is a {stored.WhichOneof('kind')}, expected {list_name}"
+                f"{location}: {name!r} holds {value}, which is not below {limit}"
+                if value >= 0
+                else f"{location}: {name!r} holds {value}, the least is {feature.least}"
             )
-        values = getattr(stored, list_name).value
-        longest = records.longest(feature, sizes)
-        if len(values) > longest:
-            raise InputError(f"{place}: {name!r} has {len(values)} values, at most {longest} fit")
-        if feature.required and not values:
-            raise InputError(f"{place}: {name!r} is empty")
-        if feature.below:
-            limit = sizes[feature.below]
-            for value in values:
-                if not 0 <= value < limit:
-                    raise InputError(
-                        f"{place}: {name!r} holds {value}, which is not below "
-                        f"{_LIMIT_NAMES[feature.below]} {limit}"
-                    )
-    if any(feature.name == "num_choices" for feature in expected.values()):
-        _check_choices(example, sizes, place)
+    for value in values if feature.dtype == "float32" else ():
+        if not math.isfinite(value):
+            raise InputError(f"{location}: {name!r} holds {value}, which is no finite number")
 
 
-def _check_choices(example: tf.train.Example, sizes: Mapping[str, int], place: str) -> None:
+def _check_joint(
+    expected: Mapping[str, records.Feature], stored: Mapping[str, Sequence[float]], location: str
+) -> None:
+    """Looks at what the features of a record say together."""
+    names = {feature.model_name: name for name, feature in expected.items()}
+    for name, feature in expected.items():
+        values, others = stored[feature.model_name], stored.get(feature.along)
+        if others is not None and len(values) != len(others):
+            raise InputError(
+                f"{location}: {name!r} has {len(values)} values, {names[feature.along]!r} has "
+                f"{len(others)}"
+            )
+    num_tokens = sum(stored["input_mask"])
+    if not num_tokens:
+        raise InputError(f"{location}: 'input_mask' is 0 throughout: there is no text")
+    for name in records.TOKEN_POSITIONS:
+        for position in stored.get(name, ()):
+            if position >= num_tokens:
+                raise InputError(
+                    f"{location}: {name!r} holds {position}, but the text has {num_tokens} tokens"
+                )
+    for weight in stored.get("masked_lm_weights", ()):
+        if weight < 0:
+            raise InputError(f"{location}: 'masked_lm_weights' holds {weight}, the least is 0")
+
+
+def _check_choices(
+    stored: Mapping[str, Sequence[float]], sizes: Mapping[str, int], location: str
+) -> None:
     """Looks at what the features of a record with choices say together."""
-    stored = example.features.feature
-    count = stored["num_choices"].int64_list.value[0]
+    count = int(stored["num_choices"][0])
     if not 1 <= count <= sizes["C"]:
-        raise InputError(f"{place}: 'num_choices' holds {count}, it must be 1 to {sizes['C']}")
-    name = "input_ids" if "input_ids" in stored else "input_word_ids"
-    length = len(stored[name].int64_list.value)
+        raise InputError(f"{location}: 'num_choices' holds {count}, it must be 1 to {sizes['C']}")
+    length = len(stored["input_word_ids"])
     if length % count or length > count * sizes["S"]:
         raise InputError(
-            f"{place}: {name!r} has {length} values, which are not {count} choices of one length "
-            f"up to {sizes['S']}"
+            f"{location}: 'input_ids' has {length} values, which are not {count} choices of one "
+            f"length up to {sizes['S']}"
         )
-    for label in stored["label_ids"].int64_list.value if "label_ids" in stored else ():
+    for label in stored.get("label_ids", ()):
         if not 0 <= label < count:
-            raise InputError(f"{place}: 'label_ids' holds {label}, there are {count} choices")
+            raise InputError(f"{location}: 'label_ids' holds {label}, there are {count} choices")

@@ -15,7 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from official_bert.data import records
+from official_bert.data import diagnosis, records
 
 Parser = Callable[[tf.Tensor], dict[str, tf.Tensor]]
 
@@ -42,8 +42,8 @@ def training_batches(
         with_locations: also give where each record stands.
 
     Returns:
-        A dataset of string [B]; with places, of (string [B], file names [B], int64 numbers in the
-        file [B]).
+        A dataset of string [B]; with locations, of (string [B], file names [B], int64 numbers in
+        the file [B]).
     """
     first_epoch, offset = divmod(start_record, num_records)
 
@@ -51,8 +51,9 @@ def training_batches(
         dataset = epoch_records(
             paths,
             epoch,
+            num_records=num_records,
             seed=seed,
-            shuffle_buffer=min(shuffle_buffer, num_records),
+            shuffle_buffer=shuffle_buffer,
             with_locations=with_locations,
         )
         return dataset.skip(tf.constant(offset, tf.int64) * tf.cast(epoch == first_epoch, tf.int64))
@@ -65,15 +66,20 @@ def epoch_records(
     paths: Sequence[str],
     epoch: tf.Tensor,
     *,
+    num_records: int,
     seed: int,
     shuffle_buffer: int,
     with_locations: bool = False,
 ) -> tf.data.Dataset:
     """The records of one epoch in its order; inside a function that `tf.data` calls.
 
+    Files with fewer or more records than `num_records` raise tf.errors.FailedPreconditionError at
+    their end.
+
     Args:
         paths: TFRecord files.
         epoch: int64 scalar.
+        num_records: records in all of them.
         seed: of the order, together with the epoch.
         shuffle_buffer: records among which the next one is drawn.
         with_locations: see `training_batches`.
@@ -86,35 +92,50 @@ def epoch_records(
     dataset = tf.data.Dataset.from_tensor_slices(files).flat_map(
         lambda path: _read(path, with_locations)
     )
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_records))
     return dataset.shuffle(
-        shuffle_buffer,
+        min(shuffle_buffer, num_records),
         # Two epochs of one run, or one epoch of two runs, must not share their order.
         seed=tf.constant(seed * 1_000_003, tf.int64) + epoch,
         reshuffle_each_iteration=False,
     )
 
 
-def evaluation_batches(paths: Sequence[str], *, batch_size: int) -> tf.data.Dataset:
-    """Batches of serialized records, each record once, in order; the last batch may be smaller."""
+def evaluation_batches(
+    paths: Sequence[str], *, batch_size: int, num_records: int | None = None
+) -> tf.data.Dataset:
+    """Batches of serialized records, each record once, in order; the last batch may be smaller.
+
+    Args:
+        paths: TFRecord files.
+        batch_size: records a batch.
+        num_records: records in all of them; None: however many there are. With another number, the
+            end raises tf.errors.FailedPreconditionError.
+    """
     dataset = tf.data.Dataset.from_tensor_slices(list(paths))
-    return dataset.flat_map(lambda path: _read(path, with_place=False)).batch(batch_size)
+    dataset = dataset.flat_map(lambda path: _read(path, with_location=False))
+    if num_records is not None:
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(num_records))
+    return dataset.batch(batch_size)
 
 
-def _read(path: tf.Tensor, with_place: bool) -> tf.data.Dataset:
+def _read(path: tf.Tensor, with_location: bool) -> tf.data.Dataset:
     compression = tf.where(tf.strings.regex_full_match(path, r".*\.gz"), "GZIP", "")
     dataset = tf.data.TFRecordDataset(path, compression_type=compression)
-    if not with_place:
+    if not with_location:
         return dataset
-    places = tf.data.Dataset.from_tensors(path).repeat()
-    return tf.data.Dataset.zip((dataset, places, tf.data.Dataset.counter()))
+    files = tf.data.Dataset.from_tensors(path).repeat()
+    return tf.data.Dataset.zip((dataset, files, tf.data.Dataset.counter()))
 
 
 def present_features(kind: str, paths: Sequence[str]) -> dict[str, records.Feature]:
-    """The features of the first record of the first file that has one; see `records`."""
-    for path in paths:
-        for serialized in _read(tf.constant(path), with_place=False).take(1):
-            example = tf.train.Example.FromString(serialized.numpy())
-            return records.features_of(kind, example)
+    """The features of the first record of the first file that has one; see `records`.
+
+    Raises:
+        InputError: that record cannot be read, or is of another kind.
+    """
+    for example, location in diagnosis.read_examples(paths):
+        return records.features_of(kind, example, location)
     return records.present_features(kind, {f.name for f in records.features(kind)})
 
 
@@ -148,6 +169,7 @@ def make_parser(
         ]
         if "num_choices" in ragged:
             checks += _choice_checks(ragged, sizes)
+        checks += _joint_checks(ragged, features)
         with tf.control_dependencies(checks):
             return {
                 name: _dense(features[name], rows, sizes, pad_to_max, ragged.get("num_choices"))
@@ -163,12 +185,36 @@ def _checks(
     lengths = rows.row_lengths()
     longest = tf.constant(records.longest(feature, sizes), tf.int64)
     checks: list[Any] = [tf.debugging.assert_less_equal(lengths, longest)]
-    if feature.required:
+    # A number for the record, or for each sequence in it, that its file has at all.
+    if feature.required or feature.length in ("1", "N"):
         checks.append(tf.debugging.assert_positive(lengths))
     if feature.below:
-        limit = tf.constant(sizes[feature.below], tf.int64)
+        limit = tf.constant(feature.limit(sizes), tf.int64)
+        least = tf.constant(feature.least, tf.int64)
         checks.append(tf.debugging.assert_less(rows.flat_values, limit))
-        checks.append(tf.debugging.assert_non_negative(rows.flat_values))
+        checks.append(tf.debugging.assert_greater_equal(rows.flat_values, least))
+    if feature.dtype == "float32":
+        checks.append(tf.debugging.assert_all_finite(rows.flat_values, feature.name))
+    return checks
+
+
+def _joint_checks(
+    ragged: Mapping[str, tf.RaggedTensor], features: Mapping[str, records.Feature]
+) -> list[tf.Operation]:
+    """Lists that go together are equally long, and there is text, with all positions in it."""
+    checks: list[Any] = [
+        tf.debugging.assert_equal(rows.row_lengths(), ragged[features[name].along].row_lengths())
+        for name, rows in ragged.items()
+        if features[name].along in ragged
+    ]
+    num_tokens = tf.reduce_sum(ragged["input_mask"], axis=1)
+    checks.append(tf.debugging.assert_positive(num_tokens))
+    for name in records.TOKEN_POSITIONS:
+        if name in ragged:
+            # Of a row without positions the maximum is the least number there is.
+            checks.append(tf.debugging.assert_less(tf.reduce_max(ragged[name], axis=1), num_tokens))
+    if "masked_lm_weights" in ragged:
+        checks.append(tf.debugging.assert_non_negative(ragged["masked_lm_weights"].flat_values))
     return checks
 
 

@@ -28,9 +28,12 @@ class Feature:
         length: "S", "P", "N", "L", "C*S" or "1".
         model_name: the name that the model (or the loss) knows it by.
         alias: a second name on disk under which other programs write the same thing.
-        required: false for a feature that only some records of the kind have.
-        below: the name of the size that its values, from 0, stay below: "vocab_size",
-            "type_vocab_size", "num_labels" or "S"; "" for values without a limit.
+        required: false for a feature that only some records of the kind have; a file has it in all
+            of its records or in none.
+        below: what its values stay below: a number, or the name of a size ("vocab_size",
+            "type_vocab_size", "num_labels", "S"); "" for values without a limit.
+        least: the smallest value, where there is a limit.
+        along: the model's name of the feature that it has an entry for each entry of; "" for none.
     """
 
     name: str
@@ -40,22 +43,33 @@ class Feature:
     alias: str = ""
     required: bool = True
     below: str = ""
+    least: int = 0
+    along: str = ""
+
+    def limit(self, sizes: Mapping[str, int]) -> int:
+        """The number that stands for `below`."""
+        return int(self.below) if self.below.isdecimal() else sizes[self.below]
 
 
 def _integers(name: str, length: str, model_name: str = "", **further: Any) -> Feature:
     return Feature(name, "int64", length, model_name or name, **further)
 
 
-def _optional(name: str, length: str, dtype: str = "int64", below: str = "") -> Feature:
-    return Feature(name, dtype, length, name, required=False, below=below)
+def _optional(name: str, length: str, dtype: str = "int64", **further: Any) -> Feature:
+    return Feature(name, dtype, length, name, required=False, **further)
 
 
 _INPUT_IDS = _integers(
     "input_ids", "S", "input_word_ids", alias="input_word_ids", below="vocab_size"
 )
-_INPUT_MASK = _integers("input_mask", "S")
+_INPUT_MASK = _integers("input_mask", "S", below="2", along="input_word_ids")
 _SEGMENT_IDS = _integers(
-    "segment_ids", "S", "input_type_ids", alias="input_type_ids", below="type_vocab_size"
+    "segment_ids",
+    "S",
+    "input_type_ids",
+    alias="input_type_ids",
+    below="type_vocab_size",
+    along="input_word_ids",
 )
 _INPUTS = (_INPUT_IDS, _INPUT_MASK, _SEGMENT_IDS)
 
@@ -66,11 +80,11 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
     "pretraining": (
         *_INPUTS,
         _optional("masked_lm_positions", "P", below="S"),
-        _optional("masked_lm_ids", "P", below="vocab_size"),
-        _optional("masked_lm_weights", "P", "float32"),
-        _optional("next_sentence_labels", "N"),
-        _optional("position_ids", "S", below="S"),
-        _optional("pack_ids", "S"),
+        _optional("masked_lm_ids", "P", below="vocab_size", along="masked_lm_positions"),
+        _optional("masked_lm_weights", "P", "float32", along="masked_lm_positions"),
+        _optional("next_sentence_labels", "N", below="2"),
+        _optional("position_ids", "S", below="S", along="input_word_ids"),
+        _optional("pack_ids", "S", along="input_word_ids"),
         _optional("cls_positions", "N", below="S"),
     ),
     # A class; or floats: the number of a regression, or 0 and 1 for each class of several.
@@ -84,27 +98,34 @@ RECORD_KINDS: dict[str, tuple[Feature, ...]] = {
     "question_answering": (
         _integers("unique_ids", "1"),
         *_INPUTS,
-        _optional("paragraph_mask", "S"),
+        _optional("paragraph_mask", "S", below="2", along="input_word_ids"),
         _optional("class_index", "1"),
         _optional("start_positions", "1", below="S"),
         _optional("end_positions", "1", below="S"),
         _optional("is_impossible", "1"),
         _optional("example_index", "1"),
-        _optional("token_starts", "S"),
-        _optional("token_limits", "S"),
-        _optional("max_context_mask", "S"),
+        _optional("token_starts", "S", along="input_word_ids"),
+        _optional("token_limits", "S", along="input_word_ids"),
+        _optional("max_context_mask", "S", below="2", along="input_word_ids"),
     ),
     "tagging": (
         *_INPUTS,
-        _integers("label_ids", "S"),
+        # -1: no first piece of a word.
+        _integers("label_ids", "S", below="num_labels", least=-1, along="input_word_ids"),
         _integers("sentence_id", "1"),
         _integers("sub_sentence_id", "1"),
-        _integers("word_ids", "S"),
+        _integers("word_ids", "S", along="input_word_ids"),
     ),
     "multiple_choice": (
         _integers("input_ids", "C*S", "input_word_ids", below="vocab_size"),
-        _integers("input_mask", "C*S"),
-        _integers("segment_ids", "C*S", "input_type_ids", below="type_vocab_size"),
+        _integers("input_mask", "C*S", below="2", along="input_word_ids"),
+        _integers(
+            "segment_ids",
+            "C*S",
+            "input_type_ids",
+            below="type_vocab_size",
+            along="input_word_ids",
+        ),
         _integers("num_choices", "1"),
         _optional("label_ids", "1"),
         _integers("example_id", "1"),
@@ -163,11 +184,23 @@ def present_features(
     return found
 
 
-def features_of(kind: str, example: Any) -> dict[str, Feature]:
-    """`present_features` of a tf.train.Example."""
+def features_of(kind: str, example: Any, location: str) -> dict[str, Feature]:
+    """`present_features` of a tf.train.Example.
+
+    Args:
+        kind: a key of `RECORD_KINDS`.
+        example: the record.
+        location: file and number of the record, for the message.
+
+    Raises:
+        InputError: a required feature is missing.
+    """
     stored = example.features.feature
     floats = {name for name in stored if stored[name].WhichOneof("kind") == "float_list"}
-    return present_features(kind, set(stored), floats)
+    try:
+        return present_features(kind, set(stored), floats)
+    except InputError as error:
+        raise InputError(f"{location}: {error}") from error
 
 
 def parsing_spec(present: Mapping[str, Feature]) -> dict[str, Any]:
@@ -191,6 +224,11 @@ def parsing_spec(present: Mapping[str, Feature]) -> dict[str, Any]:
 def rename(parsed: Mapping[str, Value], present: Mapping[str, Feature]) -> dict[str, Value]:
     """Names on disk -> the model's names: {"input_ids": x} -> {"input_word_ids": x}."""
     return {feature.model_name: parsed[name] for name, feature in present.items()}
+
+
+# Model's names of features that hold positions of tokens: these must be tokens of the text, not of
+# its padding.
+TOKEN_POSITIONS = ("masked_lm_positions", "cls_positions", "start_positions", "end_positions")
 
 
 def longest(feature: Feature, sizes: Mapping[str, int]) -> int:

@@ -103,10 +103,14 @@ class InputPipeline:
         """Each record of a split once."""
         batch_size = self._experiment.evaluation.batch_size
         paths = self._data.paths(split)
-        if self._batching == "padded":
-            serialized = pipeline.evaluation_batches(paths, batch_size=batch_size)
-        else:
-            serialized = batching.bucketed_evaluation_batches(paths, batch_size=batch_size)
+        make_batches = (
+            pipeline.evaluation_batches
+            if self._batching == "padded"
+            else batching.bucketed_evaluation_batches
+        )
+        serialized = make_batches(
+            paths, batch_size=batch_size, num_records=self._data.num_records(split)
+        )
         dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
         return dataset.prefetch(tf.data.AUTOTUNE)
 
@@ -123,10 +127,17 @@ class InputPipeline:
         """Turns TensorFlow's complaint about some record of a split into one that says which."""
         try:
             yield
-        except (tf.errors.InvalidArgumentError, tf.errors.DataLossError):
+        except (
+            tf.errors.InvalidArgumentError,
+            tf.errors.DataLossError,
+            tf.errors.FailedPreconditionError,
+        ):
             task = self._data.task
             diagnosis.check_files(
-                task.record_kind, self._data.paths(split), task.sizes(self._config)
+                task.record_kind,
+                self._data.paths(split),
+                task.sizes(self._config),
+                self._data.num_records(split),
             )
             raise
 

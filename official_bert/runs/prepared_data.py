@@ -39,7 +39,11 @@ class PreparedData:
                 f"{self.folder} holds {self.manifest.task} records; the task "
                 f"{experiment.task} reads {task.record_kind} records"
             )
-        self.task = task(self.manifest, self._vocab(), experiment)
+        vocab = self._vocab()
+        try:
+            self.task = task(self.manifest, vocab, experiment)
+        except InputError as error:
+            raise InputError(f"{self.folder}: {error}") from error
 
     def _vocab(self) -> Vocab:
         vocab = Vocab.from_file(self.folder / VOCAB_NAME)

@@ -201,8 +201,7 @@ class Run:
                 total_steps=total_steps,
                 metrics_name=WATCHED_METRICS_NAME,
             )
-            with self._pipeline.bad_records_named(self._experiment.data.eval_split):
-                metrics = evaluation()
+            metrics = evaluation()
             log.evaluation(step, metrics)
             best.update(step, metrics)
             score = best.score()
@@ -222,8 +221,7 @@ class Run:
         """
         model, step = self._restored()
         self._use_results(self._folder)
-        with self._pipeline.bad_records_named(self._experiment.data.eval_split):
-            metrics = self._make_evaluation(model)()
+        metrics = self._make_evaluation(model)()
         return self._write_results(step, metrics, step)
 
     def predict(
@@ -423,7 +421,13 @@ class Run:
         split = self._experiment.data.eval_split
         evaluator = self._evaluator(model, split, with_losses=True)
         examples = examples_of(self._data.folder, split)
-        return lambda: self._task.results(*evaluator(), examples)
+
+        def evaluate() -> dict[str, float]:
+            with self._pipeline.bad_records_named(split):
+                values, collected = evaluator()
+            return self._task.results(values, collected, examples)
+
+        return evaluate
 
     def _write_results(
         self, step: int, metrics: dict[str, float], total_steps: int

@@ -44,7 +44,7 @@ class MultipleChoiceTask(FineTuningTask):
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
-        self._max_choices = manifest.options["max_choices"]
+        self._max_choices = manifest.option("max_choices", int, least=1)
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""

@@ -55,8 +55,10 @@ class PretrainingTask(Task):
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
-        self._masks = manifest.options["masks"]
-        self._has_pairs = manifest.options["objective"] == "bert"
+        self._masks = manifest.option("masks", str, choices=("static", "dynamic", "none"))
+        self._has_pairs = manifest.option("objective", str) == "bert"
+        self._max_predictions = manifest.option("max_predictions_per_record", int, least=0)
+        self._max_instances = manifest.option("max_instances_per_record", int, least=1)
         pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
         self.losses = ("masked_lm_loss", *pair_losses)
         pair_metrics = (*pair_losses, "next_sentence_accuracy") if self._has_pairs else ()
@@ -70,12 +72,14 @@ class PretrainingTask(Task):
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
-        options = self._manifest.options
         return {
             **super().sizes(config),
             # Padded records have as many as they could; packed ones more than one instance may.
-            "P": max(options["max_predictions_per_seq"], options["max_predictions_per_record"]),
-            "N": options["max_instances_per_record"],
+            "P": max(
+                self._manifest.option("max_predictions_per_seq", int, least=0),
+                self._max_predictions,
+            ),
+            "N": self._max_instances,
         }
 
     def completion(self, seed: int) -> Completion:
@@ -92,7 +96,7 @@ class PretrainingTask(Task):
                 dynamic_masking.rule_from_options(self._manifest.options),
                 self._vocab,
                 seed=seed,
-                max_predictions=self._manifest.options["max_predictions_per_record"],
+                max_predictions=self._max_predictions,
             )
         if self._masks == "none":
             return lambda batch, numbers: next_token_targets(batch)
@@ -112,7 +116,7 @@ class PretrainingTask(Task):
                 "before it, so set model.encoder.attention to causal, not "
                 f"{config.attention}, which sees the token itself"
             )
-        if self._manifest.options["max_instances_per_record"] > 1:
+        if self._max_instances > 1:
             check_packing(config, pooled=self._has_pairs)
 
     def make_model(self, config: BertConfig, pretrained: Pretrained | None) -> tf_keras.Model:

@@ -57,7 +57,7 @@ class QuestionAnsweringTask(FineTuningTask):
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
         self._rule = SpanRule(
-            version_2_with_negative=bool(manifest.options.get("version_2_with_negative"))
+            version_2_with_negative=manifest.option("version_2_with_negative", bool, False)
         )
         self._null_threshold: float | None = None
         self.metrics = ("loss", "exact_match", "f1")

@@ -52,7 +52,8 @@ class SentencePredictionTask(FineTuningTask):
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
         super().__init__(manifest, vocab, experiment)
-        self._problem = manifest.options["problem"]
+        problems = (CLASSIFICATION, MULTI_LABEL, REGRESSION)
+        self._problem = manifest.option("problem", str, choices=problems)
         self._labels = manifest.labels
         self.best_metric = glue.main_metric(manifest.dataset, self._problem)
         self.metrics = ("loss", *glue.metric_names(self._problem, self.num_classes))

@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from official_bert.atomic import atomic_file
+from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.entity_tags import EntityTagger
 from official_bert.evaluation.tagging import entity_scores
@@ -56,6 +57,10 @@ class TaggingTask(FineTuningTask):
     @property
     def num_classes(self) -> int:
         return len(self._labels)
+
+    def sizes(self, config: BertConfig) -> dict[str, int]:
+        """The largest lengths and values of these records, for the parser."""
+        return {**super().sizes(config), "num_labels": self.num_classes}
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         return {"tagging_loss": tf.reduce_sum(_label_weights(batch))}

@@ -28,7 +28,7 @@ def _record(ids, count, label=0):
 
 def _parse(serialized, pad_to_max=False):
     example = tf.train.Example.FromString(serialized[0])
-    present = pipeline.records.features_of(KIND, example)
+    present = pipeline.records.features_of(KIND, example, "choices.tfrecord, record 0")
     return pipeline.make_parser(present, sizes=SIZES, pad_to_max=pad_to_max)(
         tf.constant(serialized)
     )

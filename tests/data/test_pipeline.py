@@ -62,7 +62,7 @@ def test_starts_anywhere(numbered, shuffle_buffer):
 
 def test_places_say_where_each_record_stands(numbered):
     dataset = pipeline.training_batches(
-        numbered, num_records=25, batch_size=5, seed=1, shuffle_buffer=9, with_places=True
+        numbered, num_records=25, batch_size=5, seed=1, shuffle_buffer=9, with_locations=True
     )
     for records, files, numbers in dataset.take(5):
         for record, file, number in zip(
@@ -139,7 +139,7 @@ def _missing(features):
     [
         (_too_long, r"'input_ids' has \d+ values, at most 16 fit"),
         (_id_outside, "'input_ids' holds 25, which is not below the vocabulary's size 25"),
-        (_negative_id, "'masked_lm_ids' holds -1, which is not below the vocabulary's size 25"),
+        (_negative_id, "'masked_lm_ids' holds -1, the least is 0"),
         (_position_outside, "'masked_lm_positions' holds 16, which is not below the maximal"),
         (_type_outside, "'segment_ids' holds 2, which is not below the number of segment types 2"),
         (_missing, "the feature 'input_mask' is missing"),
