@@ -8,6 +8,7 @@
 
 Output: a folder with TFRecords of each split, the raw rows, vocab.txt, tokenizer_config.json and
 manifest.json. The tokenizer's settings are read from a tokenizer_config.json beside the vocabulary.
+For a data set of one's own, see data_prep/finetuning/base.py: --task=package.module:Class.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ import sys
 
 from absl import flags
 
+from data_prep.finetuning.datasets import DATA_SETS
 from official_bert import cli
 from official_bert.errors import InputError
 
 _TASK = flags.DEFINE_string(
     "task",
     None,
-    "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, ax, xnli, csv (a table of your own), "
-    "squad_v1, squad_v2, triviaqa, conll, swag or choices.",
+    f"The data set: {', '.join(DATA_SETS)} (csv: a table of your own), or a class of your own, as "
+    "package.module:Class.",
     required=True,
 )
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "The folder with the files as published.")
@@ -49,8 +51,8 @@ _SEED = flags.DEFINE_integer("seed", 12345, "Seed of every random choice.")
 _NUM_SHARDS = flags.DEFINE_integer("num_shards", 1, "Files for each split.", 1)
 _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace the folder if it is there.")
 
-# Flags of single tasks; they reach the data sets by name.
-_TASK_FLAGS = [
+# Flags that only some data sets read: the fields of `settings.DataSetFlags`.
+_DATA_SET_FLAGS = [
     flags.DEFINE_list("text_columns", [], "csv: the columns with the text, one or two."),
     flags.DEFINE_string("label_column", "label", "csv: the column with the label."),
     flags.DEFINE_enum(
@@ -64,7 +66,7 @@ _TASK_FLAGS = [
     flags.DEFINE_integer("doc_stride", 128, "Questions: tokens between starts of two windows."),
     flags.DEFINE_integer("max_query_length", 64, "Questions: longer ones are cut, in tokens."),
     flags.DEFINE_bool(
-        "version_2_with_negative", None, "Questions: some have no answer; default: by --task."
+        "version_2_with_negative", None, "Questions: some have no answer; default: by the data set."
     ),
     flags.DEFINE_bool(
         "document_context", False, "conll: neighbouring sentences as context of each one."
@@ -76,7 +78,6 @@ _TASK_FLAGS = [
         "conll: the convention of the tags; auto finds it out for each file.",
     ),
 ]
-_QUESTION_TASKS = ("squad_v1", "squad_v2", "triviaqa")
 
 
 def main() -> None:
@@ -96,9 +97,9 @@ def main() -> None:
 
     check_free(pathlib.Path(_OUTPUT_DIR.value), overwrite=_OVERWRITE.value)
 
-    from data_prep.finetuning.datasets import make_data_set
+    from data_prep.finetuning.datasets import find_class
     from data_prep.finetuning.folder import write_folder
-    from data_prep.finetuning.settings import Settings
+    from data_prep.finetuning.settings import DataSetFlags, Settings
     from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
     from official_bert.text import tokenizer_config
     from official_bert.text.tokenizer import BertTokenizer
@@ -111,23 +112,25 @@ def main() -> None:
     settings_of_tokenizer = config.settings()
     if _DO_LOWER_CASE.value is not None:
         settings_of_tokenizer["lower_case"] = _DO_LOWER_CASE.value
-    default_length = 384 if _TASK.value in _QUESTION_TASKS else 128
-    max_seq_length = default_length if _MAX_SEQ_LENGTH.value is None else _MAX_SEQ_LENGTH.value
+    data_set_class = find_class(_TASK.value)
+    max_seq_length = _MAX_SEQ_LENGTH.value
+    if max_seq_length is None:
+        max_seq_length = data_set_class.default_max_seq_length
     if max_seq_length < 5:
         raise InputError(f"--max_seq_length={max_seq_length}: at least 5, for two texts")
     settings_of_tokenizer["model_max_length"] = max_seq_length
     settings = Settings(
-        task=_TASK.value,
+        dataset=_TASK.value,
         data_dir=pathlib.Path(_DATA_DIR.value) if _DATA_DIR.value else None,
         files=files,
         tokenizer=BertTokenizer(vocab, **settings_of_tokenizer),
         vocab=vocab,
         max_seq_length=max_seq_length,
         seed=_SEED.value,
-        flags={flag.name: flag.value for flag in _TASK_FLAGS},
+        flags=DataSetFlags(**{flag.name: flag.value for flag in _DATA_SET_FLAGS}),
     )
     manifest = write_folder(
-        make_data_set(settings),
+        data_set_class(settings),
         settings,
         _OUTPUT_DIR.value,
         num_shards=_NUM_SHARDS.value,

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from export.base_ops import BASE_OPS
-
 TENSORFLOW = "tensorflow"
 TENSORFLOW_TEXT = "tensorflow_text"
 
@@ -17,6 +15,7 @@ TENSORFLOW_TEXT = "tensorflow_text"
 # 2.9 is the first with FastBertNormalize (release notes of tensorflow-text 2.9.0), which the
 # tokenizer of every export has.
 _BASE_VERSION = (2, 9)
+_BASE_OPS = pathlib.Path(__file__).with_name("base_ops.txt")
 # Later ops, by the first wheel of tensorflow-cpu that has them; an op that is in neither is taken
 # for one of the version that writes the export.
 _SINCE = {"DisableCopyOnRead": (2, 10)}
@@ -56,6 +55,8 @@ def least_serving_version(ops: Mapping[str, Sequence[str]]) -> str:
         ops: from `graph_ops`.
     """
     newest = tuple(int(part) for part in tf.__version__.split(".")[:2])
-    later = [name for name in ops[TENSORFLOW] if name not in BASE_OPS]
+    lines = _BASE_OPS.read_text(encoding="ascii").splitlines()
+    base = {line for line in lines if not line.startswith("#")}
+    later = [name for name in ops[TENSORFLOW] if name not in base]
     version = max([_BASE_VERSION, *(_SINCE.get(name, newest) for name in later)])
     return ".".join(map(str, version))

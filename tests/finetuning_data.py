@@ -11,23 +11,16 @@ import tensorflow as tf
 
 from data_prep.finetuning.datasets import make_data_set
 from data_prep.finetuning.folder import write_folder
-from data_prep.finetuning.settings import Settings
+from data_prep.finetuning.settings import DataSetFlags, Settings
 from official_bert.data.manifest import Manifest
 from official_bert.text import BertTokenizer, Vocab
 
 WORDS = ["good", "bad", "fine", "awful", "film", "book", "the", "a", "is", "was", "not", ".", "##s"]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-FLAGS: dict[str, Any] = {
-    "text_columns": ["text"],
-    "label_column": "label",
-    "problem": "classification",
-    "language": "en",
-    "skip_bad_rows": False,
-}
 
 
 def settings(
-    task: str,
+    dataset: str,
     data_dir: pathlib.Path | None = None,
     files: Mapping[str, pathlib.Path] | None = None,
     *,
@@ -35,17 +28,17 @@ def settings(
     vocab: Vocab | None = None,
     **flags: Any,
 ) -> Settings:
-    """What `create_finetuning_data` would be told; uncased."""
+    """What `create_finetuning_data` passes to a data set; uncased."""
     vocab = vocab or Vocab(TOKENS)
     return Settings(
-        task=task,
+        dataset=dataset,
         data_dir=data_dir,
         files=files or {},
         tokenizer=BertTokenizer(vocab, model_max_length=max_seq_length),
         vocab=vocab,
         max_seq_length=max_seq_length,
         seed=1,
-        flags={**FLAGS, **flags},
+        flags=DataSetFlags(**{"text_columns": ["text"], **flags}),
     )
 
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import official_bert
-from data_prep.finetuning.datasets import DataSet, Example
+from data_prep.finetuning.base import DataSet, Example
 from data_prep.finetuning.settings import Settings
 from official_bert.atomic import atomic_folder
+from official_bert.data import records
 from official_bert.data.manifest import Manifest, examples_name, sha256_of_file, shard_name
 from official_bert.errors import InputError
 
@@ -52,7 +53,7 @@ def write_folder(
         }
         manifest = Manifest(
             task=data_set.record_kind,
-            dataset=settings.task,
+            dataset=settings.dataset,
             splits=counts,
             max_seq_length=settings.max_seq_length,
             vocab_size=len(settings.vocab),
@@ -61,14 +62,14 @@ def write_folder(
             seed=settings.seed,
             labels=list(data_set.labels),
             options=dict(data_set.options),
-            statistics=data_set.statistics(),
+            statistics={**data_set.statistics(), **data_set.bad_rows.statistics()},
             version=official_bert.__version__,
         )
         manifest.save(folder)
     return manifest
 
 
-def serialize(features: Mapping[str, NDArray]) -> bytes:
+def serialize(features: Mapping[str, NDArray[Any]]) -> bytes:
     """One tf.train.Example; arrays of floats become float lists, all others int64 lists."""
     example = tf.train.Example()
     for name, values in features.items():
@@ -97,6 +98,8 @@ def _write_split(
 
         longest = 0
         for features in data_set.records(split, written(data_set.examples(split))):
+            if not counts["num_records"]:
+                _check_features(data_set, features)
             # Round robin: each shard has its part of every region of the file.
             writers[counts["num_records"] % num_shards].write(serialize(features))
             length = len(features["input_mask"])
@@ -108,6 +111,19 @@ def _write_split(
     if not counts["num_records"]:
         raise InputError(f"the split {split} has no rows: {_names(data_set)}")
     return {**counts, "num_shards": num_shards, "longest_record": longest}
+
+
+def _check_features(data_set: DataSet, features: Mapping[str, NDArray[Any]]) -> None:
+    """Raises InputError where a record has other features than its kind."""
+    kind = data_set.record_kind
+    floats = {name for name, values in features.items() if np.asarray(values).dtype.kind == "f"}
+    known = records.present_features(kind, features, floats)
+    for name in features:
+        if name not in known:
+            raise InputError(
+                f"{type(data_set).__name__}.records gave {name}: a {kind} record has no such "
+                f"feature, it has {', '.join(f.name for f in records.features(kind, floats))}"
+            )
 
 
 def _names(data_set: DataSet) -> str:

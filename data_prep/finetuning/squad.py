@@ -6,9 +6,10 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from data_prep.finetuning.base import DataSet, Example, Record
 from data_prep.finetuning.settings import Settings
-from data_prep.finetuning.squad_files import Row, read_squad
-from data_prep.finetuning.squad_records import Record, WindowMaker
+from data_prep.finetuning.squad_files import read_squad
+from data_prep.finetuning.squad_records import WindowMaker
 from official_bert.errors import InputError
 from official_bert.text.windows import WindowRule
 
@@ -19,48 +20,46 @@ _FILES = {
 }
 
 
-class SquadDataSet:
-    """Questions on contexts, cut into windows; a `datasets.DataSet`.
+class SquadDataSet(DataSet):
+    """Questions on contexts, cut into windows.
 
     Args:
         settings: with the flags doc_stride, max_query_length and version_2_with_negative (None: the
-            task's name says it).
+            name of the data set says it).
 
     Raises:
         InputError: there is no file, or a flag is out of range.
     """
 
     record_kind = "question_answering"
+    default_max_seq_length = 384
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        v2 = settings.flags["version_2_with_negative"]
-        self._v2 = settings.task == "squad_v2" if v2 is None else v2
+        flags = settings.flags
+        v2 = flags.version_2_with_negative
+        self._v2 = settings.dataset == "squad_v2" if v2 is None else v2
         self._rule = WindowRule(
             max_seq_length=settings.max_seq_length,
-            doc_stride=settings.flags["doc_stride"],
-            max_query_length=settings.flags["max_query_length"],
+            doc_stride=flags.doc_stride,
+            max_query_length=flags.max_query_length,
         )
-        self._files = self._find_files()
-        self.splits = list(self._files)
-        self.sources = list(self._files.values())
-        self.labels: list[str] = []
-        self.options: dict[str, Any] = {
+        super().__init__(settings)
+        self.options = {
             "doc_stride": self._rule.doc_stride,
             "max_query_length": self._rule.max_query_length,
             "version_2_with_negative": self._v2,
         }
         self._makers: dict[str, WindowMaker] = {}
 
-    def examples(self, split: str) -> Iterator[Row]:
+    def examples(self, split: str) -> Iterator[Example]:
         """The questions of a split, see `squad_files`."""
         return read_squad(
-            self._files[split], allow_impossible=self._v2, with_answers=split != "test"
+            self.files[split], allow_impossible=self._v2, with_answers=split != "test"
         )
 
-    def records(self, split: str, examples: Iterable[Row]) -> Iterator[Record]:
+    def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:
         """The windows of a split, see `squad_records`."""
-        settings = self._settings
+        settings = self.settings
         self._makers[split] = WindowMaker(
             settings.tokenizer, settings.vocab, self._rule, for_training=split == "train"
         )
@@ -74,18 +73,16 @@ class SquadDataSet:
             for what, ids in maker.listed.items()
         }
 
-    def _find_files(self) -> dict[str, pathlib.Path]:
-        """Split -> file: those that were named, or the published names in the folder."""
-        if self._settings.files:
-            return dict(self._settings.files)
-        names, folder = _FILES[self._v2], self._settings.data_dir
-        if folder is None:
+    def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
+        """The published names."""
+        names = _FILES[self._v2]
+        if data_dir is None:
             raise InputError("name files with --train_file, --dev_file and --test_file")
-        found = {split: folder / name for split, name in names.items()}
+        found = {split: data_dir / name for split, name in names.items()}
         found = {split: path for split, path in found.items() if path.exists()}
         if not found:
             raise InputError(
-                f"--data_dir={folder} has none of {', '.join(names.values())}: name the files with "
-                "--train_file, --dev_file and --test_file"
+                f"--data_dir={data_dir} has none of {', '.join(names.values())}: name the files "
+                "with --train_file, --dev_file and --test_file"
             )
         return found

@@ -11,13 +11,15 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.finetuning.base import Example
 from official_bert.errors import InputError
 
-Row = dict[str, Any]
 _LAYOUT = "SQuAD's layout is data → paragraphs → context and qas → id, question and answers"
 
 
-def read_squad(path: pathlib.Path, *, allow_impossible: bool, with_answers: bool) -> Iterator[Row]:
+def read_squad(
+    path: pathlib.Path, *, allow_impossible: bool, with_answers: bool
+) -> Iterator[Example]:
     """The questions of a SQuAD 1.1 or 2.0 file, in order.
 
     Args:
@@ -30,7 +32,7 @@ def read_squad(path: pathlib.Path, *, allow_impossible: bool, with_answers: bool
         InputError: the file is not readable, not JSON, of another layout, has no question, the same
             id twice, or a question without an answer that is not allowed.
     """
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     for number, article in enumerate(_list(read_json(path), "data", str(path))):
         at = f"{path}: data[{number}]"
         title = _field(article, "title", str, at) if "title" in article else ""
@@ -38,21 +40,21 @@ def read_squad(path: pathlib.Path, *, allow_impossible: bool, with_answers: bool
             in_article = f"{at}.paragraphs[{paragraph_number}]"
             context = _field(paragraph, "context", str, in_article)
             for question_number, qa in enumerate(_list(paragraph, "qas", in_article)):
-                place = f"{in_article}.qas[{question_number}]"
-                row = _row(qa, place, with_answers=with_answers)
+                location = f"{in_article}.qas[{question_number}]"
+                row = _row(qa, location, with_answers=with_answers)
                 if row["is_impossible"] and not allow_impossible:
                     raise InputError(
-                        f"{place}: question {row['id']!r} is impossible: give --task=squad_v2 "
+                        f"{location}: question {row['id']!r} is impossible: give --task=squad_v2 "
                         "or --version_2_with_negative, or leave such questions out"
                     )
-                if row["id"] in places:
+                if row["id"] in locations:
                     raise InputError(
-                        f"{place}: id {row['id']!r} is that of {places[row['id']]} too: answers "
-                        "are told apart by their id"
+                        f"{location}: id {row['id']!r} is that of {locations[row['id']]} too: "
+                        "answers are found by their id"
                     )
-                places[row["id"]] = place.removeprefix(f"{path}: ")
+                locations[row["id"]] = location.removeprefix(f"{path}: ")
                 yield {**row, "title": title, "context": context}
-    if not places:
+    if not locations:
         raise InputError(f"{path} has no question")
 
 
@@ -78,7 +80,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     return content
 
 
-def check_text(text: str, place: str) -> str:
+def check_text(text: str, location: str) -> str:
     """`text`, if it is one that UTF-8 can hold.
 
     Raises:
@@ -88,59 +90,59 @@ def check_text(text: str, place: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{place} has {ascii(text[error.start])} at character {error.start}, which is half of "
-            "a character: mend the escape"
+            f"{location} has {ascii(text[error.start])} at character {error.start}, which is "
+            "half of a character: mend the escape"
         ) from error
     return text
 
 
-def _row(qa: Any, place: str, *, with_answers: bool) -> Row:
+def _row(qa: Any, location: str, *, with_answers: bool) -> Example:
     """A question without its context; its `answers` are [] where it is impossible."""
-    identifier = _field(qa, "id", str, place)
-    question = _field(qa, "question", str, place)
+    identifier = _field(qa, "id", str, location)
+    question = _field(qa, "question", str, location)
     answers = [
-        _answer(answer, f"{place}.answers[{number}]")
-        for number, answer in enumerate(_list(qa, "answers", place) if "answers" in qa else [])
+        _answer(answer, f"{location}.answers[{number}]")
+        for number, answer in enumerate(_list(qa, "answers", location) if "answers" in qa else [])
     ]
-    said = _field(qa, "is_impossible", bool, place) if "is_impossible" in qa else None
+    said = _field(qa, "is_impossible", bool, location) if "is_impossible" in qa else None
     if said and answers:
         raise InputError(
-            f"{place}: question {identifier!r} is impossible and has {len(answers)} answer(s): "
+            f"{location}: question {identifier!r} is impossible and has {len(answers)} answer(s): "
             "leave out one of the two (answers that only seem right go to plausible_answers)"
         )
     if with_answers and not answers and not said:
         raise InputError(
-            f"{place}: question {identifier!r} has no answers and does not say "
+            f"{location}: question {identifier!r} has no answers and does not say "
             "is_impossible: true; a file without answers can be given as --test_file"
         )
     return {"id": identifier, "question": question, "answers": answers, "is_impossible": bool(said)}
 
 
-def _answer(answer: Any, place: str) -> dict[str, Any]:
-    text = _field(answer, "text", str, place)
+def _answer(answer: Any, location: str) -> dict[str, Any]:
+    text = _field(answer, "text", str, location)
     if not text.strip():
         raise InputError(
-            f"{place}.text is blank: a question without an answer has answers [] and "
+            f"{location}.text is blank: a question without an answer has answers [] and "
             "is_impossible true"
         )
-    return {"text": text, "answer_start": _field(answer, "answer_start", int, place)}
+    return {"text": text, "answer_start": _field(answer, "answer_start", int, location)}
 
 
-def _list(parent: Any, name: str, place: str) -> list[Any]:
-    return _field(parent, name, list, place)
+def _list(parent: Any, name: str, location: str) -> list[Any]:
+    return _field(parent, name, list, location)
 
 
-def _field(parent: Any, name: str, wanted: type, place: str) -> Any:
+def _field(parent: Any, name: str, wanted: type, location: str) -> Any:
     """parent[name], which must be of the type `wanted`."""
     if not isinstance(parent, dict):
-        raise InputError(f"{place} is {_shown(parent)}, not an object: {_LAYOUT}")
+        raise InputError(f"{location} is {_shown(parent)}, not an object: {_LAYOUT}")
     if name not in parent:
-        raise InputError(f"{place} has no {name!r}, it has {sorted(parent)}: {_LAYOUT}")
+        raise InputError(f"{location} has no {name!r}, it has {sorted(parent)}: {_LAYOUT}")
     value = parent[name]
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         kinds = {str: "a string", int: "a whole number", bool: "true or false", list: "a list"}
-        raise InputError(f"{place}.{name} is {_shown(value)}: it must be {kinds[wanted]}")
-    return check_text(value, f"{place}.{name}") if isinstance(value, str) else value
+        raise InputError(f"{location}.{name} is {_shown(value)}: it must be {kinds[wanted]}")
+    return check_text(value, f"{location}.{name}") if isinstance(value, str) else value
 
 
 def _shown(value: Any) -> str:

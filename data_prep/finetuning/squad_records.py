@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_prep.finetuning.answer_spans import TokenSpan, find_answer, to_tokens
-from data_prep.finetuning.squad_files import Row
+from data_prep.finetuning.base import Example, Record
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.windows import WindowRule, Windows, cut_windows
-
-Record = dict[str, NDArray[np.int64]]
 
 # google-research/bert's.
 _FIRST_UNIQUE_ID = 1_000_000_000
@@ -66,7 +64,7 @@ class WindowMaker:
             "in_no_window": [],
         }
 
-    def records(self, rows: Iterable[Row]) -> Iterator[Record]:
+    def records(self, rows: Iterable[Example]) -> Iterator[Record]:
         """The windows of each question, question behind question; features of data/records.py.
 
         Args:
@@ -77,7 +75,7 @@ class WindowMaker:
             yield from self._batch_records(batch, first)
             first += len(batch)
 
-    def _batch_records(self, rows: list[Row], first_index: int) -> Iterator[Record]:
+    def _batch_records(self, rows: list[Example], first_index: int) -> Iterator[Record]:
         contexts = list(dict.fromkeys(row["context"] for row in rows))
         tokens = dict(zip(contexts, self._tokenize(contexts), strict=True))
         spans = [self._span(row, tokens[row["context"]]) for row in rows]
@@ -123,7 +121,7 @@ class WindowMaker:
         for start, end in itertools.pairwise(splits):
             yield _Tokens(*(array[start:end] for array in arrays))
 
-    def _span(self, row: Row, tokens: _Tokens) -> TokenSpan | None:
+    def _span(self, row: Example, tokens: _Tokens) -> TokenSpan | None:
         """The span of the first answer that is in the context; None for no answer."""
         if not row["answers"] and (row["is_impossible"] or not self._for_training):
             return None
@@ -142,7 +140,7 @@ class WindowMaker:
         self.listed["not_found"].append(row["id"])
         return None
 
-    def _cut(self, rows: list[Row], tokens: dict[str, _Tokens]) -> Windows:
+    def _cut(self, rows: list[Example], tokens: dict[str, _Tokens]) -> Windows:
         import tensorflow as tf
 
         of_context = [tokens[row["context"]].ids for row in rows]
@@ -164,8 +162,8 @@ class WindowMaker:
             yield {name: array[number, :length] for name, array in arrays.items()}
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    batch: list[Row] = []
+def _batches(rows: Iterable[Example]) -> Iterator[list[Example]]:
+    batch: list[Example] = []
     size = 0
     for row in rows:
         if batch and (

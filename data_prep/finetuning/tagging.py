@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from absl import logging
 
+from data_prep.finetuning.base import DataSet, Example, Record
 from data_prep.finetuning.settings import Settings
 from data_prep.finetuning.tagging_files import read_tagged_file
 from data_prep.finetuning.tagging_records import TaggingConverter
@@ -42,11 +43,11 @@ _FILE_NAMES = {
 _SENTENCES_AT_ONCE = 256
 
 
-class TaggingDataSet:
+class TaggingDataSet(DataSet):
     """CoNLL files as published, or anyone's own.
 
     Args:
-        settings: flags `document_context` (bool) and `tag_scheme` ("auto" or a convention).
+        settings: with the flags `document_context` and `tag_scheme` ("auto" or a convention).
 
     Raises:
         InputError: no file, or one that is not as it should be.
@@ -54,32 +55,44 @@ class TaggingDataSet:
 
     record_kind = "tagging"
 
-    def __init__(self, settings: Settings):
-        self._settings = settings
-        self._document_context = bool(settings.flags["document_context"])
-        self._paths = _find_files(settings)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._document_context = settings.flags.document_context
         read = {
-            split: read_tagged_file(path, settings.flags["tag_scheme"])
-            for split, path in self._paths.items()
+            split: read_tagged_file(path, settings.flags.tag_scheme)
+            for split, path in self.files.items()
         }
         self._sentences = {split: sentences for split, (sentences, _) in read.items()}
-        self._schemes = {split: scheme for split, (_, scheme) in read.items()}
         self.labels = iob2_labels(self._types())
+        self.options = {
+            "document_context": self._document_context,
+            "tag_schemes": {split: scheme for split, (_, scheme) in read.items()},
+        }
         self._counts: dict[str, collections.Counter[str]] = {}
 
-    @property
-    def splits(self) -> list[str]:
-        return list(self._paths)
+    def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
+        """Those in the folder with a known name."""
+        if data_dir is None:
+            raise InputError("no data: give --data_dir, or --train_file, --dev_file, --test_file")
+        found = {}
+        for split, names in _FILE_NAMES.items():
+            present = [data_dir / name for name in names if (data_dir / name).is_file()]
+            if len(present) > 1:
+                raise InputError(
+                    f"{data_dir} has {' and '.join(path.name for path in present)}: "
+                    f"say which by --{split}_file"
+                )
+            if present:
+                found[split] = present[0]
+        if not found:
+            known = ", ".join(name for names in _FILE_NAMES.values() for name in names)
+            raise InputError(
+                f"--data_dir={data_dir} has none of {known}: give --train_file and so on"
+            )
+        return found
 
-    @property
-    def sources(self) -> list[pathlib.Path]:
-        return list(self._paths.values())
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"document_context": self._document_context, "tag_schemes": self._schemes}
-
-    def examples(self, split: str) -> Iterator[dict[str, Any]]:
+    def examples(self, split: str) -> Iterator[Example]:
+        """{"sentence_id", "document", "words", "tags", "lines", "before", "after"}."""
         for number, sentence in enumerate(self._sentences[split]):
             yield {
                 "sentence_id": number,
@@ -91,9 +104,8 @@ class TaggingDataSet:
                 "after": sentence.after,
             }
 
-    def records(
-        self, split: str, examples: Iterable[dict[str, Any]]
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:
+        """The windows of each sentence, see `TaggingConverter`."""
         counts = self._counts[split] = collections.Counter()
         for group in self._groups(examples):
             words = [example["words"] for example in group]
@@ -109,11 +121,12 @@ class TaggingDataSet:
             yield from self._converter.records(group, pieces)
 
     def statistics(self) -> dict[str, Any]:
+        """What was counted, by split."""
         return {split: dict(counts) for split, counts in self._counts.items()}
 
     @functools.cached_property
     def _converter(self) -> TaggingConverter:
-        settings = self._settings
+        settings = self.settings
         return TaggingConverter(
             settings.tokenizer,
             settings.vocab,
@@ -122,7 +135,7 @@ class TaggingDataSet:
             self._document_context,
         )
 
-    def _groups(self, examples: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    def _groups(self, examples: Iterable[Example]) -> Iterator[list[Example]]:
         """What is tokenized at once: a document where it is the context, else some sentences."""
         if self._document_context:
             for _, document in itertools.groupby(examples, lambda example: example["document"]):
@@ -145,30 +158,7 @@ class TaggingDataSet:
             if missing := sorted(set(types) - set(by_split.get("train", found))):
                 logging.warning(
                     "%s has types that the training file has not, and that no model can learn: %s",
-                    self._paths[split],
+                    self.files[split],
                     ", ".join(missing),
                 )
         return found
-
-
-def _find_files(settings: Settings) -> dict[str, pathlib.Path]:
-    """The files by split: those given, else those in the folder with a known name."""
-    if settings.files:
-        return dict(settings.files)
-    folder = settings.data_dir
-    if folder is None:
-        raise InputError("no data: give --data_dir, or --train_file, --dev_file, --test_file")
-    found = {}
-    for split, names in _FILE_NAMES.items():
-        present = [folder / name for name in names if (folder / name).is_file()]
-        if len(present) > 1:
-            raise InputError(
-                f"{folder} has {' and '.join(path.name for path in present)}: "
-                f"say which by --{split}_file"
-            )
-        if present:
-            found[split] = present[0]
-    if not found:
-        known = ", ".join(name for names in _FILE_NAMES.values() for name in names)
-        raise InputError(f"--data_dir={folder} has none of {known}: give --train_file and so on")
-    return found

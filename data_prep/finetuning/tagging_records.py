@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
+from data_prep.finetuning.base import Record
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.word_windows import clause_end_ids, word_windows
 
@@ -93,9 +94,7 @@ class TaggingConverter:
             cut=int(np.count_nonzero(lengths > self._room)),
         )
 
-    def records(
-        self, sentences: Sequence[Mapping], pieces: Pieces
-    ) -> Iterator[dict[str, np.ndarray]]:
+    def records(self, sentences: Sequence[Mapping], pieces: Pieces) -> Iterator[Record]:
         """The features of each window, sentence by sentence.
 
         Args:
@@ -128,7 +127,7 @@ class TaggingConverter:
         sentence_id: int,
         window_number: int,
         first_word: int,
-    ) -> dict[str, np.ndarray]:
+    ) -> Record:
         first, last = int(pieces.splits[start]), int(pieces.splits[end])
         left, right = self._context(first, last, len(pieces.ids))
         lengths = np.diff(pieces.splits[start : end + 1])

@@ -1,7 +1,7 @@
 """TriviaQA (Joshi et al. 2017) in its own layout: questions in JSON, evidence in text files.
 
-It is extra training data for SQuAD (Devlin et al. 2019, section 4.2). The places of the answers are
-not given: as in TriviaQA's own conversion to SQuAD's layout, each document is cut behind its first
+It is extra training data for SQuAD (Devlin et al. 2019, section 4.2). Where the answers are is not
+given: as in TriviaQA's own conversion to SQuAD's layout, each document is cut behind its first
 800 words and the first alias that stands in it is the answer. Here it must stand there as whole
 words: "art" is not in "party".
 """
@@ -13,8 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.finetuning.base import Example
+from data_prep.finetuning.settings import Settings
 from data_prep.finetuning.squad import SquadDataSet
-from data_prep.finetuning.squad_files import Row, check_text, read_json
+from data_prep.finetuning.squad_files import check_text, read_json
 from official_bert.errors import InputError
 
 _FILES = {"train": "wikipedia-train.json", "dev": "wikipedia-dev.json"}
@@ -30,29 +32,29 @@ class TriviaQaDataSet(SquadDataSet):
     Training leaves out, and lists as not found, a document without any alias of the answer.
     """
 
-    def examples(self, split: str) -> Iterator[Row]:
+    def __init__(self, settings: Settings) -> None:
+        if settings.flags.version_2_with_negative:
+            raise InputError(
+                "--version_2_with_negative: every question of TriviaQA has an answer; leave it out"
+            )
+        super().__init__(settings)
+
+    def examples(self, split: str) -> Iterator[Example]:
         """The pairs of a split, see `read_triviaqa`."""
-        path = self._files[split]
+        path = self.files[split]
         # As triviaqa-rc.tar.gz unpacks: qa/wikipedia-train.json and evidence/wikipedia/….txt.
         evidence = path.absolute().parent.parent / "evidence"
         return read_triviaqa(path, evidence, with_answers=split != "test")
 
-    def _find_files(self) -> dict[str, pathlib.Path]:
-        """The files that were named, else those of the Wikipedia part."""
-        if self._v2:
-            raise InputError(
-                "--version_2_with_negative: every question of TriviaQA has an answer; leave it out"
-            )
-        if self._settings.files:
-            return dict(self._settings.files)
-        folder = self._settings.data_dir
-        if folder is None:
+    def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
+        """The files of the Wikipedia part."""
+        if data_dir is None:
             raise InputError("name the folder that triviaqa-rc.tar.gz unpacks to with --data_dir")
-        found = {split: folder / "qa" / name for split, name in _FILES.items()}
+        found = {split: data_dir / "qa" / name for split, name in _FILES.items()}
         found = {split: path for split, path in found.items() if path.exists()}
         if not found:
             raise InputError(
-                f"--data_dir={folder} has none of {', '.join(_FILES.values())} in its folder qa: "
+                f"--data_dir={data_dir} has none of {', '.join(_FILES.values())} in its folder qa: "
                 "name the folder that triviaqa-rc.tar.gz unpacks to"
             )
         return found
@@ -60,7 +62,7 @@ class TriviaQaDataSet(SquadDataSet):
 
 def read_triviaqa(
     path: pathlib.Path, evidence: pathlib.Path, *, with_answers: bool
-) -> Iterator[Row]:
+) -> Iterator[Example]:
     """One row for each question and document, in order; see `squad_files` for what a row is.
 
     Args:
@@ -76,12 +78,12 @@ def read_triviaqa(
     if not isinstance(questions, list) or not questions:
         raise InputError(f"{path} has no list 'Data' with questions: {_LAYOUT}")
     for number, question in enumerate(questions):
-        place = f"{path}: Data[{number}]"
-        identifier = _text(question, "QuestionId", place)
-        text = _text(question, "Question", place)
-        aliases = _aliases(question, place) if with_answers else []
-        for name in _documents(question, place):
-            context = first_words(_read(evidence / name, place), _MAX_WORDS)
+        location = f"{path}: Data[{number}]"
+        identifier = _text(question, "QuestionId", location)
+        text = _text(question, "Question", location)
+        aliases = _aliases(question, location) if with_answers else []
+        for name in _documents(question, location):
+            context = first_words(_read(evidence / name, location), _MAX_WORDS)
             answer = find_alias(context, aliases)
             yield {
                 "id": f"{identifier}--{pathlib.Path(name).name}",
@@ -119,40 +121,42 @@ def find_alias(context: str, aliases: list[str]) -> dict[str, Any] | None:
     return None
 
 
-def _aliases(question: dict[str, Any], place: str) -> list[str]:
+def _aliases(question: dict[str, Any], location: str) -> list[str]:
     """The value, then the aliases, then their normalised forms, without repetitions."""
     answer = question.get("Answer")
     if not isinstance(answer, dict):
-        raise InputError(f"{place} has no object 'Answer': {_LAYOUT}; without answers: --test_file")
-    value = _text(answer, "Value", f"{place}.Answer")
+        raise InputError(
+            f"{location} has no object 'Answer': {_LAYOUT}; without answers: --test_file"
+        )
+    value = _text(answer, "Value", f"{location}.Answer")
     further = (answer.get(name) or [] for name in ("Aliases", "NormalizedAliases"))
     return list(dict.fromkeys([value, *(str(alias) for aliases in further for alias in aliases)]))
 
 
-def _documents(question: dict[str, Any], place: str) -> Iterator[str]:
+def _documents(question: dict[str, Any], location: str) -> Iterator[str]:
     """Files of the question's documents, within the folder of evidence."""
     for field, folder in _EVIDENCE.items():
         for number, document in enumerate(question.get(field) or []):
-            name = _text(document, "Filename", f"{place}.{field}[{number}]")
+            name = _text(document, "Filename", f"{location}.{field}[{number}]")
             parts = pathlib.PurePosixPath(name).parts
             if not parts or parts[0] == "/" or ".." in parts:
                 raise InputError(
-                    f"{place}.{field}[{number}].Filename is {name!r}: it must lie in {folder}"
+                    f"{location}.{field}[{number}].Filename is {name!r}: it must lie in {folder}"
                 )
             yield f"{folder}/{name}"
 
 
-def _read(path: pathlib.Path, place: str) -> str:
+def _read(path: pathlib.Path, location: str) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(
-            f"{place}: cannot read its evidence {path}: {error.strerror}; the folder "
+            f"{location}: cannot read its evidence {path}: {error.strerror}; the folder "
             "evidence stands beside that of the questions"
         ) from error
 
 
-def _text(parent: Any, name: str, place: str) -> str:
+def _text(parent: Any, name: str, location: str) -> str:
     if not isinstance(parent, dict) or not isinstance(parent.get(name), str):
-        raise InputError(f"{place} has no text {name!r}: {_LAYOUT}")
-    return check_text(parent[name], f"{place}.{name}")
+        raise InputError(f"{location} has no text {name!r}: {_LAYOUT}")
+    return check_text(parent[name], f"{location}.{name}")

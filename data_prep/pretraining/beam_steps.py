@@ -94,7 +94,7 @@ class ReadDocuments(beam.DoFn):
 
 
 class CutDocument(beam.DoFn):
-    """A document -> its instances; requests for random second segments; itself, by its place."""
+    """A document -> its instances; requests for random second segments; itself, by its number."""
 
     def __init__(self, settings: PretrainingSettings) -> None:
         self._settings = settings

@@ -42,16 +42,16 @@ def pack_lengths(counts: dict[int, int], row_length: int) -> list[tuple[int, tup
     for length in sorted(counts, reverse=True):
         left = counts[length]
         while left:
-            place = bisect.bisect_left(rooms, length)
-            if place == len(rooms):
+            index = bisect.bisect_left(rooms, length)
+            if index == len(rooms):
                 add(left, (length,), row_length - length)
                 break
-            room = rooms[place]
+            room = rooms[index]
             count, pack = open_packs[room].pop()
             if count > left:
                 open_packs[room].append((count - left, pack))
             elif not open_packs[room]:
-                rooms.pop(place)
+                rooms.pop(index)
             add(min(count, left), (*pack, length), room - length)
             left -= min(count, left)
     return [entry for entries in open_packs.values() for entry in entries]

@@ -64,7 +64,7 @@ def plan_documents(
         # What an instance that starts before `high` may need: each sentence has a token or more.
         seen = np.minimum(end, high + rule.room + 2)
         token_starts, base = _sentence_starts(store, low, seen)
-        offset = np.cumsum(seen - low) - (seen - low) - low  # sentence number -> place in block
+        offset = np.cumsum(seen - low) - (seen - low) - low  # sentence number -> index in block
         limits = np.stack([end, high], axis=1) + offset[:, None]
         for pass_number in range(passes):
             spans, after = pretraining.cut(
@@ -91,7 +91,7 @@ def _sentence_starts(
 
     Returns:
         int64 [M + 1], where each sentence starts if the ranges' tokens lay side by side, and the
-        end; int64 [D], what to add for the place in tokens.bin.
+        end; int64 [D], what to add for the offset in tokens.bin.
     """
     sizes = seen - low
     bounds = store.sentences.gather(low.tolist(), (sizes + 1).tolist())

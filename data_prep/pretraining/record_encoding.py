@@ -95,7 +95,7 @@ def _varints(values: NDArray) -> tuple[bytes, NDArray[np.int64] | None]:
         return values.astype(np.uint8).tobytes(), None
     values = values.astype(np.uint32)
     two, three = values >= 1 << 7, values >= 1 << 14
-    # Groups of seven bits move apart to leave a place for the bit that says "more follows".
+    # Groups of seven bits move apart to leave room for the bit that says "more follows".
     coded = values & 0x7F | (values & 0x3F80) << 1 | (values & 0x1FC000) << 2
     coded |= two * np.uint32(0x80) | three * np.uint32(0x8000)
     used = np.zeros((len(values), 4), bool)

@@ -109,8 +109,8 @@ class BlockTokenizer:
             ragged, starts, _ = self._tokenizer.tokenize_with_offsets(lines)
             ids = ragged.flat_values.numpy()
             within = [
-                self._segmenter.within_words(line, places)
-                for line, places in zip(
+                self._segmenter.within_words(line, line_starts)
+                for line, line_starts in zip(
                     lines,
                     np.split(starts.flat_values.numpy(), ragged.row_splits[1:-1]),
                     strict=True,

@@ -46,7 +46,7 @@ class WordCounts:
 
 
 def reserved_tokens(num_unused: int) -> list[str]:
-    """The entries before all learned ones, in the published places.
+    """The entries before all learned ones, where the published vocabularies have them.
 
     With 99: [PAD] is 0, [unused0] 1, …, [unused98] 99, [UNK] 100, [CLS] 101, [SEP] 102, [MASK] 103.
     Further unused entries follow [MASK], as in the published vocabularies.

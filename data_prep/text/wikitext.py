@@ -139,8 +139,8 @@ def _render_template(template: nodes.Template) -> str:
         # {{convert|3|to|5|km|mi|abbr=on}} -> "3 to 5 km"
         unit = next((i for i, v in enumerate(values) if not _NUMBER_OR_JOIN.fullmatch(v)), 0)
         return " ".join(values[: unit + 1])
-    place = _TEXT_TEMPLATES.get(name, len(values))
-    return values[place] if place < len(values) else ""
+    index = _TEXT_TEMPLATES.get(name, len(values))
+    return values[index] if index < len(values) else ""
 
 
 def _clean(line: str) -> str:

@@ -1,7 +1,8 @@
-"""Texts, alone or in pairs, with labels -> records of sentence prediction."""
+"""Data sets of texts, alone or in pairs, with labels -> records of sentence prediction."""
 
 from __future__ import annotations
 
+import abc
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -10,10 +11,70 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from data_prep.finetuning.base import DataSet, Example, Record
 from data_prep.finetuning.settings import Settings
 from official_bert.text.segments import join_segments
 
+CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi_label", "regression"
 _AT_ONCE = 512
+
+
+class SentenceDataSet(DataSet):
+    """A data set whose examples have "text_a", "text_b" for pairs, and "label_id".
+
+    "label_id" is an index of `labels`, a list of such, or a number, by the problem; examples to
+    predict have none. A whole data set, for files of lines `grade<TAB>text`:
+
+        class Reviews(SentenceDataSet):
+            def find_files(self, data_dir):
+                return {split: data_dir / f"{split}.tsv" for split in ("train", "dev")}
+
+            def find_labels(self):
+                return ["bad", "good"]
+
+            def examples(self, split):
+                for line, (grade, text) in read_tsv(self.files[split]):
+                    yield {
+                        "id": line,
+                        "text_a": text,
+                        "label": grade,
+                        "label_id": self.labels.index(grade),
+                    }
+
+    Args:
+        settings: of the run.
+        problem: "classification", "multi_label" (any number of classes an example) or "regression".
+        num_texts: 1, or 2 for pairs.
+    """
+
+    record_kind = "sentence_prediction"
+
+    def __init__(
+        self, settings: Settings, *, problem: str = CLASSIFICATION, num_texts: int = 1
+    ) -> None:
+        super().__init__(settings)
+        self.problem = problem
+        self.labels = self.find_labels()
+        columns = ("text_a", "text_b")[:num_texts]
+        self.options = {
+            "problem": problem,
+            "text_inputs": ["text"] if num_texts == 1 else list(columns),
+        }
+        self._records = SentenceRecords(
+            settings, columns, len(self.labels), several=problem == MULTI_LABEL
+        )
+
+    @abc.abstractmethod
+    def find_labels(self) -> list[str]:
+        """Label names in id order, [] for regression; `files` is known by then."""
+
+    def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:
+        """One record an example, see `SentenceRecords.make`."""
+        return self._records.make(examples)
+
+    def statistics(self) -> dict[str, Any]:
+        """How many texts were cut."""
+        return {"truncated": self._records.truncated}
 
 
 class SentenceRecords:
@@ -33,7 +94,7 @@ class SentenceRecords:
         num_labels: int,
         *,
         several: bool = False,
-    ):
+    ) -> None:
         self._settings, self._columns = settings, columns
         self._num_labels, self._several = num_labels, several
         self.truncated = 0
@@ -46,9 +107,7 @@ class SentenceRecords:
 
         self._join = join
 
-    def make(
-        self, examples: Iterable[Mapping[str, Any]], first_id: int = 0
-    ) -> Iterator[dict[str, NDArray]]:
+    def make(self, examples: Iterable[Mapping[str, Any]], first_id: int = 0) -> Iterator[Record]:
         """One record an example; `label_ids` where the example has a "label_id".
 
         Args:
@@ -65,7 +124,7 @@ class SentenceRecords:
             lengths = arrays["input_mask"].sum(axis=1)
             self.truncated += int(np.sum(sizes.numpy() + special > lengths))
             for row, (example, length) in enumerate(zip(batch, lengths, strict=True)):
-                record = {
+                record: Record = {
                     "input_ids": arrays["input_word_ids"][row, :length],
                     "input_mask": arrays["input_mask"][row, :length],
                     "segment_ids": arrays["input_type_ids"][row, :length],
@@ -76,7 +135,7 @@ class SentenceRecords:
                 yield record
                 number += 1
 
-    def _label(self, label: Any) -> NDArray:
+    def _label(self, label: Any) -> NDArray[Any]:
         if self._several:
             return np.isin(np.arange(self._num_labels), label).astype(np.float32)
         return np.array([label], np.float32 if isinstance(label, float) else np.int64)
