@@ -78,7 +78,7 @@ def read_variables(
         if name in stored:
             dropped[stored.pop(name).name] = "a span or a token head: nothing says which"
     for pooler in name_maps.MODEL_GARDEN_HEAD_POOLERS.values():
-        if f"{pooler}/kernel" in stored:
+        if f"{pooler}/kernel" in stored and f"{pooler}/bias" in stored:
             for part in ("kernel", "bias"):
                 encoders = stored.pop(f"pooler_transform/{part}", None)
                 if encoders is not None:

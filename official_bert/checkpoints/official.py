@@ -11,8 +11,7 @@ import tf_keras
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints.heads import HEADS, ONLY_TRAINED, kind_of
 from official_bert.checkpoints.readers import TensorFlowCheckpoint
-from official_bert.checkpoints.source import Source, num_classes
-from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.source import Source, num_classes, renamed
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
@@ -42,9 +41,8 @@ def checkpoint_of_step(path: str, step: int | None) -> str:
         return path
     folder = pathlib.Path(path) / CHECKPOINTS_NAME
     if not (folder / f"{CHECKPOINT_PREFIX}-{step}.index").exists():
-        steps = sorted(
-            int(p.stem.rpartition("-")[2]) for p in folder.glob(f"{CHECKPOINT_PREFIX}-*.index")
-        )
+        names = [p.stem.rpartition("-")[2] for p in folder.glob(f"{CHECKPOINT_PREFIX}-*.index")]
+        steps = sorted(int(name) for name in names if name.isdecimal())
         raise InputError(
             f"{path} has no checkpoint of step {step}: it has {steps or 'none'}; a run keeps as "
             "many of the newest as its train.keep_checkpoints says"
@@ -65,13 +63,14 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     folder = folders[0]
     config = BertConfig.from_json_file(folder / BERT_CONFIG_NAME)
     scope = next(name for name in checkpoint.tensors if name.endswith(_WORDS)).split("/")[0]
-    tensors: dict[str, StoredTensor] = {}
-    models = set()
-    for name, tensor in checkpoint.tensors.items():
-        model, _, own_name = name.partition("/")
-        if model != scope:
-            models.add(model.removeprefix("bert_"))
-        tensors[f"encoder/{own_name}" if model == scope else own_name] = tensor
+    models = {name.partition("/")[0] for name in checkpoint.tensors} - {scope}
+    models = {model.removeprefix("bert_") for model in models}
+
+    def own_name(name: str) -> str:
+        model, _, rest = name.partition("/")
+        return f"encoder/{rest}" if model == scope else rest
+
+    tensors = renamed(prefix, checkpoint.tensors, own_name)
     for model in models & ONLY_TRAINED.keys():
         raise InputError(f"{folder} holds {ONLY_TRAINED[model]}")
     # Models whose parts have the same names have names of their own, which stand in the variables'.

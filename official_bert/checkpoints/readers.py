@@ -13,7 +13,7 @@ import tensorflow as tf
 from google.protobuf import message
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.tensors import StoredTensor, is_name
 from official_bert.errors import InputError, shown
 from official_bert.json_file import parse_json
 from official_bert.regular_file import check_regular
@@ -88,7 +88,7 @@ def _safetensors_types(path: str | os.PathLike[str]) -> dict[str, str]:
         if name == "__metadata__":
             continue
         kind = entry.get("dtype") if isinstance(entry, dict) else None
-        if not isinstance(kind, str) or not name.isprintable():
+        if not isinstance(kind, str) or not is_name(name):
             raise InputError(f"{path} is no safetensors file: {shown(name)} is {shown(entry)}")
         types[name] = _SAFETENSORS_TYPES.get(kind, kind)
     return types
@@ -138,7 +138,9 @@ def read_tensorflow(prefix: str | os.PathLike[str]) -> TensorFlowCheckpoint:
     for key, name in names.items():
         is_slot = any(part in key.split("/") for part in _OPTIMIZER_PARTS)
         if entries[key].dtype.is_floating and not is_slot:
-            tensors[name] = stored(name, key)
+            # Of two variables with the same name neither is the one that is meant.
+            unique = key if name in tensors else name
+            tensors[unique] = stored(unique, key)
         else:
             skipped.append(name)
     return TensorFlowCheckpoint(prefix, OBJECT_GRAPH in entries, tensors, skipped)

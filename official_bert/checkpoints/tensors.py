@@ -7,6 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+_MAX_NAME = 1000
+
+
+def is_name(name: str) -> bool:
+    """Whether a tensor can be called so: short, in one line, without control characters."""
+    return len(name) <= _MAX_NAME and name.isprintable()
+
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:

@@ -25,7 +25,7 @@ from official_bert.checkpoints.tensor_pickle import (
     Tensor,
     element_type,
 )
-from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.tensors import StoredTensor, is_name
 from official_bert.errors import InputError, shown
 from official_bert.regular_file import check_regular
 
@@ -207,7 +207,7 @@ def _state_dict(value: Any, path: Any) -> dict[str, Tensor]:
     if type(value) is not dict:
         raise InputError(f"{path} holds a {type(value).__name__}, not a state dict")
     for name, tensor in value.items():
-        if type(name) is not str or type(tensor) is not Tensor:
+        if type(name) is not str or not is_name(name) or type(tensor) is not Tensor:
             raise InputError(
                 f"{path} is not a state dict: {shown(name)} is a {type(tensor).__name__}; save "
                 "model.state_dict() alone"

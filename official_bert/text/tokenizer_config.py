@@ -17,6 +17,8 @@ from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 
 # Hugging Face writes int(1e30) for "no limit".
 _NO_LIMIT = 10**9
+# Letters of a token, added ones included.
+_MAX_TOKEN = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +151,7 @@ def _content(path: pathlib.Path, name: str, value: Any) -> str:
     """A token, which Hugging Face writes as a string or as an object with flags."""
     if isinstance(value, dict):
         value = value.get("content")
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _MAX_TOKEN:
         raise InputError(f"{path}: {name} must be a token, not {shown(value)}")
     return value
 

@@ -339,6 +339,21 @@ def test_tensorflow_survives_what_passes(tmp_path):
     assert output.stdout.split() == passed
 
 
+def test_two_variables_with_one_name(tmp_path):
+    class Twins(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = tf.Variable([1.0], name="encoder/weight")
+            self.second = tf.Variable([2.0], name="encoder/weight")
+
+    tf.train.Checkpoint(model=Twins()).write(str(tmp_path / "ckpt"))
+    tensors = read_tensorflow(tmp_path / "ckpt").tensors
+    assert {name: tensor.read().tolist() for name, tensor in tensors.items()} == {
+        "encoder/weight": [1.0],
+        "model/second/.ATTRIBUTES/VARIABLE_VALUE": [2.0],
+    }
+
+
 # ---- folders ------------------------------------------------------------------------------------
 
 

@@ -262,6 +262,8 @@ HARMFUL = {
     "a name twice": (state(text("a"), tensor(), text("a"), tensor()), "names 'a' twice"),
     "a number as a name": (state(number(1), tensor()), "is not a state dict: 1 is a Tensor"),
     "a name with a line break": (state(text("a\n\u2028"), number(1)), r"'a\\n\\u2028' is a int"),
+    "a tensor's name with a line break": (state(text("a\n"), tensor()), r"'a\\n' is a Tensor"),
+    "a long name": (state(text("a" * 10**6), tensor()), r"'aaa.*\.\.\..*aaa' is a Tensor"),
     "a key that is a tensor": (state(tensor(), tensor()), "has a key that is a Tensor"),
     "a key that is a float": (state(b"G" + bytes(8), tensor()), "has a key that is a float"),
     "an optimizer's state": (
