@@ -40,7 +40,14 @@ def make_info(
     return ExportInfo(
         task=opened.task,
         answers=list(answers),
-        options=dataclasses.asdict(opened.options),
+        options={
+            **dataclasses.asdict(opened.options),
+            "task_options": {
+                name: value
+                for name, value in opened.options.task_options.items()
+                if not _names_a_file(value)
+            },
+        },
         precision=precision,
         config_sha256=hashlib.sha256(bundle.config.to_json().encode()).hexdigest(),
         vocab_sha256=bundle.vocab.sha256 if bundle.vocab else "",
@@ -55,6 +62,11 @@ def make_info(
         },
         **others,
     )
+
+
+def _names_a_file(value: Any) -> bool:
+    """Whether an option is a path on the machine that prepared the data: no other one has it."""
+    return isinstance(value, str) and ("/" in value or "\\" in value)
 
 
 def _shapes(function: Any, order: Sequence[str]) -> dict[str, dict[str, Any]]:

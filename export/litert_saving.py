@@ -16,7 +16,7 @@ from export.info import make_info
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.errors import InputError
 from official_bert.inference.base import AnswerModule
-from official_bert.inference.export_info import FILE_NAME
+from official_bert.inference.export_info import FILE_NAME, files_of
 from official_bert.inference.litert import MODEL_NAME, LiteAnswerer
 from official_bert.inference.load import open_model
 from official_bert.model_folder import write_labels
@@ -87,6 +87,7 @@ def export_litert(
             signatures=functions,
             precision=precision,
             per_token_outputs=_per_token_outputs(module),
+            files=files_of(folder),
         )
         info.save(folder / FILE_NAME)
         _verify(folder, module, _TOLERANCES[precision])

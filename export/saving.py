@@ -13,9 +13,9 @@ from export import graph_ops, server_files, verify
 from export.info import make_info
 from export.serving import ServedState, make_signatures
 from export.warmup import write_warmup
-from official_bert.atomic import atomic_folder, check_free
+from official_bert.atomic import check_free, place_folder, place_numbered, temporary_folder
 from official_bert.errors import InputError
-from official_bert.inference.export_info import SAVED_MODEL_FILE
+from official_bert.inference.export_info import SAVED_MODEL_FILE, files_of
 from official_bert.inference.load import open_model
 from official_bert.model_folder import write_labels
 
@@ -57,12 +57,14 @@ def export_savedmodel(
     final = pathlib.Path(output_dir) / str(version or next_version(output_dir))
     check_free(final, overwrite=overwrite)
     name = server_files.checked_name(model_name or final.absolute().parent.name)
-    opened = open_model(model_dir, precision=precision, **options)
-    modules = _default_first(opened.modules, default)
-    with atomic_folder(final, overwrite=overwrite) as folder:
+    with temporary_folder(final) as folder:
+        opened = open_model(model_dir, precision=precision, **options)
+        modules = _default_first(opened.modules, default)
         signatures = make_signatures(modules)
         state = ServedState(signatures, next(iter(modules.values())).vocab_asset)
         tf.saved_model.save(state, str(folder), signatures=signatures)
+        if opened.bundle.labels:
+            write_labels(folder / "assets", opened.bundle.labels)
         ops = graph_ops.graph_ops(folder)
         info = make_info(
             opened,
@@ -71,15 +73,18 @@ def export_savedmodel(
             precision=precision,
             ops=ops,
             least_tensorflow_serving=graph_ops.least_serving_version(ops),
+            files=files_of(folder),
         )
         info.save(folder / SAVED_MODEL_FILE)
-        if opened.bundle.labels:
-            write_labels(folder / "assets", opened.bundle.labels)
         checks = verify.cases(modules)
         single_rows = [(case.signature, case.inputs) for case in checks if case.rows == 1]
         write_warmup(folder, name, single_rows)
         logging.info("verifying %d calls in a fresh process", len(checks))
         verify.verify(folder, checks, _TOLERANCES[precision])
+        if version is None:  # Another export may have taken the number meanwhile.
+            final = place_numbered(folder, final.parent, int(final.name))
+        else:
+            place_folder(folder, final, overwrite=overwrite)
     server_files.write_server_files(final.parent, name, info)
     return final
 

@@ -21,10 +21,14 @@ model_config_list {{
   }}
 }}
 """
-# All inputs but those of the signature `encoded` have one axis, so requests merge as they come.
+# A server joins requests whose tensors differ in nothing but the first axis, and lets all that it
+# joined fail where they differ elsewhere: rows of choices, whose number is free, and those of
+# `encoded`. To let it pad them (pad_variable_length_inputs) would be wrong: it pads with the first
+# value of a tensor, here a choice and the [CLS] of a row.
 _BATCHING = """\
 # --batching_parameters_file of tensorflow_model_server. A request waits at most
-# batch_timeout_micros for others to share its batch.
+# batch_timeout_micros for others to share its batch. Requests to the signature `encoded` must all
+# have rows of one length, or the server must run without --enable_batching.
 max_batch_size { value: 32 }
 batch_timeout_micros { value: 2000 }
 max_enqueued_batches { value: 1000 }
@@ -36,16 +40,22 @@ _COMMAND = """\
 # later. A request:
 #   curl http://localhost:8501/v1/models/{name}:predict \\
 #     -d '{{"signature_name": "serving_default", "instances": [{instance}]}}'
-docker run --rm -p 8500:8500 -p 8501:8501 \\
-  --mount type=bind,source="$(cd "$(dirname "$0")" && pwd)",target=/models/{name},readonly \\
+folder=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd) || exit
+# Docker reads --mount as CSV: in quotes, with its own quotes doubled, any path is one field.
+source=$(printf '%s' "source=$folder" | sed 's/"/""/g')
+exec docker run --rm -p 8500:8500 -p 8501:8501 \\
+  --mount "type=bind,\\"$source\\",target=/models/{name},readonly" \\
   tensorflow/serving:{version} \\
-  --model_config_file=/models/{name}/models.config \\
-  --enable_batching --batching_parameters_file=/models/{name}/batching.config
+  --model_config_file=/models/{name}/models.config{batching}
 """
+_WITH_BATCHING = """ \\
+  --enable_batching --batching_parameters_file=/models/{name}/batching.config"""
 
 
 def write_server_files(output_dir: pathlib.Path, name: str, info: ExportInfo) -> None:
     """Writes models.config, batching.config and serve.sh, those that are not there yet.
+
+    There is no batching.config where an input of `serving_default` has a second axis.
 
     Args:
         output_dir: the folder of the versions.
@@ -56,17 +66,17 @@ def write_server_files(output_dir: pathlib.Path, name: str, info: ExportInfo) ->
     samples = {1: '"some text"', 2: '["some text", "another"]'}
     shown = [f'"{key}": {samples[len(shape)]}' for key, (_, shape) in inputs.items()]
     instance = "{" + ", ".join(shown) + "}"
+    batched = all(len(shape) == 1 for _, shape in inputs.values())
     command = _COMMAND.format(
         name=name,
         instance=instance,
         version=tf.__version__,
         least=info.least_tensorflow_serving,
+        batching=_WITH_BATCHING.format(name=name) if batched else "",
     )
-    files = {
-        "models.config": _MODELS.format(name=name),
-        "batching.config": _BATCHING,
-        "serve.sh": command,
-    }
+    files = {"models.config": _MODELS.format(name=name), "serve.sh": command}
+    if batched:
+        files["batching.config"] = _BATCHING
     for file_name, content in files.items():
         path = output_dir / file_name
         if not path.exists():  # One that is there may have been edited.

@@ -97,14 +97,7 @@ def atomic_folder(
     check_free(final, overwrite=overwrite)
     with temporary_folder(final) as folder:
         yield folder
-        if overwrite:
-            replace_folder(folder, final)
-            return
-        _sync_all(folder)
-        if not _placed(folder, final):
-            raise InputError(
-                f"{final} was written by another run meanwhile: give another name, or --overwrite"
-            )
+        place_folder(folder, final, overwrite=overwrite)
 
 
 @contextlib.contextmanager
@@ -163,6 +156,23 @@ def replace_folder(source: pathlib.Path, final: pathlib.Path) -> None:
             f"{final} cannot be replaced ({error.strerror}): what was written is in {kept}"
         ) from error
     _remove(source)  # After an exchange, the older one.
+
+
+def place_folder(source: pathlib.Path, final: pathlib.Path, *, overwrite: bool) -> None:
+    """Renames the folder `source` to `final`.
+
+    Raises:
+        InputError: another run has written `final` meanwhile, and `overwrite` is false.
+    """
+    if overwrite:
+        replace_folder(source, final)
+        return
+    _sync_all(source)
+    if not _placed(source, final):
+        raise InputError(
+            f"{final} was written by another run meanwhile: give another name, or --overwrite"
+        )
+    _sync(final.parent)
 
 
 def place_numbered(source: pathlib.Path, parent: pathlib.Path, number: int) -> pathlib.Path:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,15 +14,17 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from official_bert.data.packing import pack_with_indices
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.inference import answer_class
 from official_bert.inference.base import AnswerModule, AnswerOptions
 from official_bert.inference.export_info import FILE_NAME, ExportInfo
 from official_bert.model_folder import read_labels
 from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.regular_file import check_regular
 from official_bert.text import BertTokenizer, Vocab
 
 MODEL_NAME = "model.tflite"
+_SIGNATURE = re.compile(r"length_[1-9][0-9]{0,6}")
 _MOST_ROWS = 32
 # Packed texts up to this length share the rows of the longest of them. With longer ones, attention
 # within the rows would cost more than their padding.
@@ -51,7 +54,7 @@ class LiteModel:
         num_threads: of LiteRT; None: one for each core.
 
     Raises:
-        InputError: no such file, or it is truncated.
+        InputError: no such file, it is damaged, or has other signatures.
     """
 
     def __init__(
@@ -62,18 +65,34 @@ class LiteModel:
         pad_values: Mapping[str, int] | None = None,
         num_threads: int | None = None,
     ):
+        check_regular(path)
         try:
             self._interpreter = Interpreter(
                 model_path=str(path), num_threads=num_threads or os.cpu_count() or 1
             )
-        except ValueError as error:
+            runners = {
+                name: self._interpreter.get_signature_runner(name)
+                for name in self._interpreter.get_signature_list()
+            }
+            described = {name: runner.get_input_details() for name, runner in runners.items()}
+        except Exception as error:  # A damaged file fails in any way.
             raise InputError(f"{path} cannot be read ({error}): export it again") from error
-        names = self._interpreter.get_signature_list()
+        if not runners or not all(map(_SIGNATURE.fullmatch, runners)):
+            raise InputError(
+                f"{path} has the signatures {shown(sorted(runners))}, not such as length_128: "
+                "it was not written by export_litert"
+            )
+        for name, inputs in described.items():
+            if not {*ENCODER_INPUTS} <= inputs.keys():
+                raise InputError(
+                    f"{path}: the signature {name} takes {shown(sorted(inputs))}, not "
+                    f"{', '.join(ENCODER_INPUTS)}: it was not written by export_litert"
+                )
+        self._path = path
         self._runners = {
-            int(name.removeprefix("length_")): self._interpreter.get_signature_runner(name)
-            for name in names
+            int(name.removeprefix("length_")): runner for name, runner in runners.items()
         }
-        details = {length: runner.get_input_details() for length, runner in self._runners.items()}
+        details = {int(name.removeprefix("length_")): value for name, value in described.items()}
         # Length -> slots for texts in a packed row.
         self._slots = {
             length: int(inputs["cls_positions"]["shape_signature"][1])
@@ -128,11 +147,19 @@ class LiteModel:
             for name, values in inputs.items()
         }
         if not self._slots:
-            outputs: dict[str, np.ndarray] = self._runners[length](**cut)
-            return outputs
+            return self._computed(length, cut)
         packed, indices = _packed(cut, self._slots[length])
-        outputs = self._runners[length](**packed)
+        outputs = self._computed(length, packed)
         return {name: values[indices[:, 0], indices[:, 1]] for name, values in outputs.items()}
+
+    def _computed(self, length: int, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        try:
+            outputs: dict[str, np.ndarray] = self._runners[length](**inputs)
+        except (ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{self._path} does not compute rows of {length} tokens ({error}): export it again"
+            ) from error
+        return outputs
 
 
 def _packed(
@@ -180,8 +207,13 @@ class LiteAnswerer:
     def __init__(self, folder: str | os.PathLike[str], num_threads: int | None = None):
         path = pathlib.Path(folder)
         self.info = ExportInfo.load(path / FILE_NAME)
+        self.info.check_files(path)
         tokenizer = BertTokenizer.from_folder(path)
-        source = _Source(tokenizer, tokenizer.vocab, read_labels(path))
+        if tokenizer.vocab.sha256 != self.info.vocab_sha256:
+            raise InputError(
+                f"{path} has another vocab.txt than that it was exported with: export it again"
+            )
+        source = _Source(tokenizer, tokenizer.vocab, read_labels(path, _num_classes(self.info)))
         options = AnswerOptions(**self.info.options)
         self.module: AnswerModule = answer_class(self.info.answers[0])(source, options)
         self._encode = tf.function(lambda **texts: self.module.encode(texts), autograph=False)
@@ -206,3 +238,12 @@ def _resized(values: np.ndarray, width: int, filler: int) -> np.ndarray:
         return np.ascontiguousarray(values[:, :width])
     missing = [(0, 0), (0, width - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
     return np.pad(values, missing, constant_values=filler)
+
+
+def _num_classes(info: ExportInfo) -> int | None:
+    """C of the logits [B, C], as export.json describes them; None where there are no such."""
+    for signature in info.signatures.values():
+        shape: list[int | None] = signature["outputs"].get("logits", ["", [None]])[1]
+        if shape:
+            return shape[-1]
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -10,9 +11,11 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  An export uses its ops.
 
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
+from official_bert.file_errors import explain
 from official_bert.inference.base import AnswerModule, RowOutputs, Tensors
 from official_bert.inference.export_info import ExportInfo
+from official_bert.tensor_bundle import check_index
 
 Row = tuple[bytes, ...]
 Text = TypeVar("Text", bytes, str)
@@ -47,15 +50,29 @@ class Answerer:
         Raises:
             InputError: it cannot be read.
         """
+        folder = pathlib.Path(folder)
+        inputs = info.text_inputs(folder, name)
+        info.check_files(folder)
+        check_index(folder / tf.saved_model.VARIABLES_DIRECTORY / tf.saved_model.VARIABLES_FILENAME)
         try:
             loaded = tf.saved_model.load(str(folder))
-        except (OSError, ValueError, tf.errors.OpError) as error:
-            raise InputError(f"{folder} cannot be read as a SavedModel: {error}") from error
-        function = loaded.signatures[name]
-        inputs = info.signatures[name]["inputs"]
+            function = loaded.signatures[name]
+            specs = function.structured_input_signature[1]
+        except Exception as error:  # A graph that was tampered with fails in any way.
+            reason = explain(error) or f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"{folder} cannot be read as a SavedModel with a signature {name!r} "
+                f"({reason}): export the model again"
+            ) from error
+        given = {key: [spec.dtype.name, spec.shape.as_list()] for key, spec in specs.items()}
+        if given != inputs:
+            raise InputError(
+                f"{folder}: the signature {name!r} takes {shown(given)}, not {shown(inputs)} as "
+                "export.json says: export the model again"
+            )
         several = any(len(shape) == 2 for _, shape in inputs.values())
         # The signature's variables live as long as `loaded`.
-        return cls(inputs, lambda _=loaded, **texts: function(**texts), several=several)
+        return cls(tuple(inputs), lambda _=loaded, **texts: function(**texts), several=several)
 
     def named(self, texts: Sequence[Text]) -> dict[str, Text | list[Text]]:
         """The texts of a row by the names of the inputs."""

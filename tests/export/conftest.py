@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from export import saving
-from tests.inference.tiny import tiny_bundle, write_model_folder
+from official_bert.data.manifest import Manifest
+from tests.inference.tiny import MAX_POSITIONS, TOKENS, tiny_bundle, write_model_folder
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +17,19 @@ def exported(tmp_path_factory):
     """The folder of the versions."""
     folder = tmp_path_factory.mktemp("export")
     model_dir = write_model_folder(folder / "model", tiny_bundle())
+    prepared = Manifest(
+        task="pretraining",
+        dataset="",
+        splits={},
+        max_seq_length=MAX_POSITIONS,
+        vocab_size=len(TOKENS),
+        vocab_sha256=tiny_bundle().vocab.sha256,
+        sources={str(folder / "corpus.txt"): ""},
+        seed=1,
+        options={"vocab_file": str(folder / "vocab.txt"), "objective": "bert"},
+    )
+    prepared.save(model_dir)
+    (model_dir / "manifest.json").rename(model_dir / "prepared_data.json")
     written = saving.export_savedmodel(
         model_dir, folder / "first", candidates=3, model_name="tiny", concat_last_four=True
     )

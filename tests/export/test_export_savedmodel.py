@@ -46,6 +46,10 @@ def test_it_carries_what_explains_it(exported):
     assert "MatMul" in info.ops["tensorflow"]
     assert "FastWordpieceTokenizeWithOffsets" in info.ops["tensorflow_text"]
     assert info.least_tensorflow_serving == "2.10"
+    assert info.options["task_options"]["objective"] == "bert"
+    maker = str(exported.parent).encode()
+    for path in exported.rglob("*"):
+        assert not path.is_file() or maker not in path.read_bytes(), path
     assets = exported / "1" / "assets"
     assert (assets / "vocab.txt").read_text().split("\n")[:-1] == list(TOKENS)
     assert len(list(assets.iterdir())) == 2
