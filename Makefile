@@ -65,7 +65,7 @@ weights: | $(RUN)
 TEXT ?= $(Q)/docstrings.txt
 Q := .quickstart/$(if $(filter command line environment,$(origin TEXT)),$(basename $(notdir $(TEXT))),docstrings)
 
-quickstart: $(Q)/model/eval_results.json $(Q)/export/1/export.json
+quickstart: $(Q)/model/eval_results.json $(Q)/export/1/assets/export.json
 	$(RUN) -m official_bert.evaluate --model_dir=$(Q)/model --show
 	printf '%s\n' \
 	  "returns the [MASK] of the list." \
@@ -91,5 +91,5 @@ $(Q)/model/eval_results.json: $(Q)/data/manifest.json
 	$(RUN) -m official_bert.train --config_file=configs/pretraining/quickstart.yaml \
 	  --params_override=data.path=$(Q)/data --model_dir=$(Q)/model
 
-$(Q)/export/1/export.json: $(Q)/model/eval_results.json
+$(Q)/export/1/assets/export.json: $(Q)/model/eval_results.json
 	$(RUN) -m export.export_savedmodel --model_dir=$(Q)/model --output_dir=$(Q)/export
