@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.checkpoints.source import Source, expected_shapes
+from official_bert.checkpoints.tensors import check_memory
 from official_bert.checkpoints.variables import named_variables, own_name
 from official_bert.errors import InputError
 
@@ -55,7 +56,11 @@ def make_model(source: Source, *, new_heads: bool = False) -> tuple[tf_keras.Mod
 
 
 def _check_fit(source: Source, new_heads: bool) -> list[str]:
-    """Compares names and shapes before anything is allocated; returns the names that may be new."""
+    """Compares names, shapes and sizes before anything is allocated.
+
+    Returns:
+        The names of variables that may be new.
+    """
     shapes = expected_shapes(source.config, source.parts(), source.num_classes)
     unfilled = [name for name in shapes if name not in source.tensors]
     new = [name for name in unfilled if new_heads and not _is_body(name)]
@@ -83,6 +88,18 @@ def _check_fit(source: Source, new_heads: bool) -> list[str]:
                 f"intermediate_size {source.config.intermediate_size}, max_position_embeddings "
                 f"{source.config.max_position_embeddings})"
             )
+    if source.vocab is not None and len(source.vocab) != source.config.vocab_size:
+        remedy = (
+            "give the right vocab.txt as vocab_file"
+            if len(source.vocab) > source.config.vocab_size
+            else "python -m official_bert.convert_checkpoint --vocab_file=vocab.txt leaves out the "
+            "rows that no token has"
+        )
+        raise InputError(
+            f"{source.path} has {source.config.vocab_size} word embeddings and a vocabulary of "
+            f"{len(source.vocab)} tokens: {remedy}"
+        )
+    check_memory(source.path, source.tensors.values())
     return new
 
 

@@ -17,7 +17,7 @@ from official_bert.checkpoints.source import (
     num_classes,
     renamed,
 )
-from official_bert.checkpoints.tensors import StoredTensor
+from official_bert.checkpoints.tensors import StoredTensor, check_memory
 from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.config import BertConfig
@@ -66,6 +66,7 @@ def read(folder: pathlib.Path) -> Source:
     fields = read_json(folder / CONFIG_NAME)
     _check_model(folder, fields)
     stored = renamed(folder, _read_weights(folder), _full_name)
+    check_memory(folder, stored.values())
     dropped: dict[str, str] = {}
     for name in name_maps.HUGGINGFACE_DROPPED:
         if name in stored:

@@ -17,7 +17,6 @@ from official_bert.checkpoints.resize import resize_positions, resize_vocab
 from official_bert.checkpoints.tokenizer_files import make_tokenizer
 from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
-from official_bert.errors import InputError
 from official_bert.models.encoder import BertEncoder
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.text.tokenizer import BertTokenizer
@@ -116,17 +115,6 @@ def load_pretrained(
     if add_bilstm:
         source.config = source.config.replace(bilstm=True)
     model, new = make_model(source, new_heads=new_heads)
-    if source.vocab is not None and len(source.vocab) != source.config.vocab_size:
-        remedy = (
-            "give the right vocab.txt as vocab_file"
-            if len(source.vocab) > source.config.vocab_size
-            else "python -m official_bert.convert_checkpoint --vocab_file=vocab.txt leaves out the "
-            "rows that no token has"
-        )
-        raise InputError(
-            f"{source.path} has {source.config.vocab_size} word embeddings and a vocabulary of "
-            f"{len(source.vocab)} tokens: {remedy}"
-        )
     logging.info("%s: %s, %s", path, source.format, source.kind)
     return Pretrained(
         path=pathlib.Path(path),

@@ -24,6 +24,8 @@ _OPTIMIZER_PARTS = ("optimizer", ".OPTIMIZER_SLOT", "_optimizer")
 # The header of a safetensors file: its length in eight bytes, then JSON of 100 bytes a tensor.
 _LENGTH_BYTES = 8
 _MAX_HEADER_BYTES = 16 << 20
+# A shape that NumPy cannot have, a type for which it has no name.
+_UNREADABLE = (ValueError, AttributeError)
 _SAFETENSORS_TYPES = {
     "F64": "float64",
     "F32": "float32",
@@ -55,8 +57,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, StoredTensor]:
             try:
                 with safetensors.safe_open(path, framework="np") as file:
                     return file.get_tensor(name).astype(np.float32, copy=False)
-            except (safetensors.SafetensorError, OSError, ValueError, AttributeError) as error:
-                # An AttributeError: a type for which NumPy has no name.
+            except (safetensors.SafetensorError, OSError, MemoryError, *_UNREADABLE) as error:
                 raise InputError(f"cannot read {shown(name)} from {path}: {error}") from error
 
         return StoredTensor(name, shape, read, types[name])
@@ -66,7 +67,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, StoredTensor]:
         with safetensors.safe_open(path, framework="np") as file:
             names = list(file.keys())
             return {name: stored(name, tuple(file.get_slice(name).get_shape())) for name in names}
-    except (safetensors.SafetensorError, OSError) as error:
+    except (safetensors.SafetensorError, OSError, MemoryError) as error:
         raise InputError(f"{path} is truncated or no safetensors file: {error}") from error
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
+import os
+import pathlib
+from collections.abc import Callable, Iterable
 
 import numpy as np
+
+from official_bert.errors import InputError
 
 _MAX_NAME = 1000
 
@@ -47,3 +52,20 @@ class StoredTensor:
     def equals(self, other: StoredTensor) -> bool:
         """Whether both hold the same numbers."""
         return self.shape == other.shape and np.array_equal(self.read(), other.read())
+
+
+def check_memory(path: pathlib.Path, tensors: Iterable[StoredTensor]) -> None:
+    """Checks that weights fit into the memory of this machine, before any of them is read.
+
+    A sparse file of some kilobytes on the disk can hold tensors of terabytes.
+
+    Raises:
+        InputError: they do not.
+    """
+    wanted = sum(math.prod(tensor.shape) for tensor in tensors) * np.dtype(np.float32).itemsize
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if wanted > memory:
+        raise InputError(
+            f"{path} has weights of {wanted:,} bytes as float32; this machine has {memory:,} bytes "
+            "of memory"
+        )

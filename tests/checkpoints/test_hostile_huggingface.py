@@ -1,6 +1,7 @@
 """Hugging Face folders with files that are broken or were made to do harm: one line each."""
 
 import json
+import math
 import os
 import shutil
 import struct
@@ -298,6 +299,29 @@ def test_weights_of_other_floats(kind, folder):
     halved = {name: array.astype(kind) for name, array in arrays.items()}
     safetensors.numpy.save_file(halved, folder / "model.safetensors")
     assert load_pretrained(folder).encoder.dtype == "float32"
+
+
+def test_a_sparse_file_of_huge_weights(folder):
+    """Some kilobytes on the disk; all shapes are right."""
+    sizes = {"vocab_size": 1_000_000, "hidden_size": 65536}
+    change(folder / "config.json", **sizes)
+    arrays = safetensors.numpy.load_file(folder / "model.safetensors")
+    huge = {16: 65536, 50: 1_000_000}
+    end, tensors = 0, {}
+    for name, array in arrays.items():
+        shape = [huge.get(size, size) for size in array.shape]
+        start, end = end, end + 4 * math.prod(shape)
+        tensors[name] = {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}
+    content = header(tensors, b"")
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(content)
+        file.truncate(len(content) + end)
+    message = "model has weights of [0-9,]{15} bytes as float32; this machine has"
+    # The file is mapped, which takes addresses but no memory.
+    with limits(extra_bytes=1 << 40), pytest.raises(InputError, match=message):
+        load_pretrained(folder)
+    # Where even addresses are limited, it is a line as well.
+    refuse(folder, "model.safetensors is truncated or .* Cannot allocate memory")
 
 
 def test_one_array_under_two_names(folder):
