@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from official_bert.errors import InputError, shown
@@ -80,6 +81,19 @@ def parse_json(content: bytes, name: str) -> dict[str, Any]:
     except RecursionError as error:
         raise InputError(f"{name} is nested more than {_MAX_DEPTH} deep") from error
     return fields
+
+
+def dumps(values: Mapping[str, Any], *, indent: int | None = None) -> str:
+    """The text of a JSON object; what is no finite number is null, since JSON has no NaN."""
+    return json.dumps(_finite_or_none(values), indent=indent, allow_nan=False)
+
+
+def _finite_or_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite_or_none(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite_or_none(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

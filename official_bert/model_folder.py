@@ -6,7 +6,7 @@ writes two of the files and prepared data has them too; it knows no config and n
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import pathlib
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ from typing import Any
 
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
+from official_bert.json_file import dumps, read_json
 from official_bert.regular_file import read_bytes
 
 # The resolved config of the run.
@@ -62,13 +63,22 @@ class ModelFolder:
         path = self.path / PREPARED_DATA_NAME
         if not path.exists():
             return {}
-        prepared = json.loads(path.read_text(encoding="utf-8"))
-        return {**prepared["options"], **(self.results() or {})}
+        options = read_json(path).get("options")
+        if not isinstance(options, dict):
+            raise InputError(
+                f"{path}: options is {shown(options)}: it must be an object; copy manifest.json of "
+                "the prepared data there"
+            )
+        return {**options, **(self.results() or {})}
 
     def results(self) -> dict[str, Any] | None:
-        """What `eval_results.json` says; None where it is not there."""
+        """What `eval_results.json` says; None where it is not there.
+
+        Raises:
+            InputError: it holds something else than metrics and names.
+        """
         path = self.path / RESULTS_NAME
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return read_results(path) if path.exists() else None
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Writes `eval_results.json`."""
@@ -81,7 +91,28 @@ class ModelFolder:
 
     def _write_json(self, name: str, values: dict[str, Any]) -> None:
         with atomic_file(self.path / name) as file:
-            file.write(json.dumps(values, indent=2) + "\n")
+            file.write(dumps(values, indent=2) + "\n")
+
+
+def read_results(path: pathlib.Path) -> dict[str, Any]:
+    """The metrics in a JSON file: names, numbers, NaN for null; `step` is a whole number.
+
+    Raises:
+        InputError: it holds something else.
+    """
+    values = read_json(path)
+    for name, value in values.items():
+        whole = name in ("step", "total_steps")
+        good = value is None or isinstance(value, str | int | float)
+        if whole:
+            good = isinstance(value, int) and value >= 0
+        if not good or isinstance(value, bool):
+            wanted = "a whole number" if whole else "a number or a name"
+            raise InputError(
+                f"{path}: {name} is {shown(value)}: it must be {wanted}; remove the file, and "
+                "evaluate again"
+            )
+    return {name: math.nan if value is None else value for name, value in values.items()}
 
 
 def read_labels(folder: pathlib.Path, expected: int | None = None) -> tuple[str, ...]:

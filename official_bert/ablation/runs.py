@@ -12,7 +12,7 @@ from typing import Any
 from official_bert.ablation.child import run_child
 from official_bert.ablation.grid import SEED, Grid, Setting
 from official_bert.errors import InputError
-from official_bert.model_folder import RESULTS_NAME
+from official_bert.model_folder import RESULTS_NAME, read_results
 
 RUNS_NAME = "runs"
 
@@ -63,4 +63,4 @@ def run_all(
             results = folder / RESULTS_NAME
             if not results.exists():
                 raise InputError(f"{folder} has no {RESULTS_NAME}: the data has no dev split")
-            yield setting, seed, json.loads(results.read_text(encoding="utf-8"))
+            yield setting, seed, read_results(results)

@@ -11,6 +11,7 @@ from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.model_folder import VOCAB_NAME
 from official_bert.tasks import task_class
+from official_bert.text import tokenizer_config
 from official_bert.text.vocab import Vocab
 
 
@@ -25,6 +26,7 @@ class PreparedData:
         folder: the folder.
         manifest: its manifest.
         task: the task of the run, as it reads these records.
+        lower_case: whether the text was lower-cased.
 
     Raises:
         InputError: no prepared data, those of another task, or with a changed vocabulary.
@@ -40,6 +42,8 @@ class PreparedData:
                 f"{experiment.task} reads {task.record_kind} records"
             )
         vocab = self._vocab()
+        _, tokenizer = tokenizer_config.load(self.folder, vocab.tokens)
+        self.lower_case = tokenizer.lower_case
         try:
             self.task = task(self.manifest, vocab, experiment)
         except InputError as error:

@@ -6,12 +6,14 @@ import functools
 import os
 import pathlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from official_bert.atomic import folder_lock
 from official_bert.checkpoints.load import load_pretrained
 from official_bert.errors import InputError
 from official_bert.evaluation import metric_direction
@@ -121,6 +123,12 @@ class Run:
             InputError: also for a record that cannot be used.
             loop.Interrupted: asked to stop; the same command goes on.
         """
+        # Of several workers one alone writes.
+        lock = folder_lock(self._folder.path, "training") if self._writes else nullcontext()
+        with lock:
+            return self._train(evaluate=evaluate, skip_nonfinite=skip_nonfinite)
+
+    def _train(self, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
         config = self._experiment.train
         total_steps = self._total_steps()
         phases = self._phases(total_steps)
@@ -146,7 +154,15 @@ class Run:
         if start_step:
             logging.info("going on from step %d of %s", start_step, self._folder.path)
         best = self._best(training_model.model)
-        evaluated = evaluate and self._experiment.data.eval_split in self._data.manifest.splits
+        eval_split, splits = self._experiment.data.eval_split, self._data.manifest.splits
+        evaluated = evaluate and eval_split in splits
+        if evaluate and not evaluated:
+            logging.warning(
+                "no evaluation: %s has no split %r, only %s (data.eval_split chooses one)",
+                self._data.folder,
+                eval_split,
+                ", ".join(splits),
+            )
         training = loop.TrainingLoop(
             training_model,
             checkpoints,

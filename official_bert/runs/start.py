@@ -39,7 +39,20 @@ def load_start(
             f"the vocabulary of {path} has sha256 {sha256}, that of {data.folder} "
             f"{data.manifest.vocab_sha256}: prepare the data with the checkpoint's vocab.txt"
         )
+    _check_casing(data, pretrained)
     return pretrained
+
+
+def _check_casing(data: PreparedData, pretrained: Pretrained) -> None:
+    """Refuses data in which the words look otherwise than in the text of the checkpoint."""
+    theirs = pretrained.tokenizer_config
+    if theirs is not None and data.lower_case != theirs.lower_case:
+        done = {True: "lower-cased", False: "not lower-cased"}
+        raise InputError(
+            f"the text of {data.folder} is {done[data.lower_case]}, that of {pretrained.path} is "
+            f"{done[theirs.lower_case]}: prepare the data with "
+            f"--do_lower_case={str(theirs.lower_case).lower()}"
+        )
 
 
 def resolve(

@@ -26,10 +26,15 @@ def examples_of(folder: pathlib.Path, split: str) -> Examples:
             with open(path, encoding="utf-8") as file:
                 for line in file:
                     number += 1
-                    yield json.loads(line)
+                    example = json.loads(line)
+                    if not isinstance(example, dict):
+                        raise InputError(f"{path}, line {number}: this is no JSON object")
+                    yield example
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from error
-        except ValueError as error:
+        except InputError:
+            raise
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {number}: not JSON: {error}") from error
 
     return read

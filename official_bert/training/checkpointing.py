@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 import pathlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,9 +14,13 @@ import tensorflow as tf
 from absl import logging
 
 from official_bert.atomic import atomic_folder
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
+from official_bert.json_file import dumps, read_json
 from official_bert.model_folder import BEST_NAME, CHECKPOINT_PREFIX, CHECKPOINTS_NAME, SCORE_NAME
+from official_bert.tensor_bundle import STATE_NAME, check_index, literal_prefix
 from official_bert.training.step import TrainingModel
+
+_INDEX_NAME = re.compile(rf"{CHECKPOINT_PREFIX}-([0-9]{{1,18}})\.index")
 
 
 class Checkpoints:
@@ -53,9 +58,8 @@ class Checkpoints:
         )
         # Made now, by all workers: making a variable is a collective operation.
         assert self._checkpoint.save_counter is not None
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, os.path.join(model_dir, CHECKPOINTS_NAME), max_to_keep=keep
-        )
+        self._folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
+        self._manager = _manager(self._checkpoint, self._folder, keep)
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._saved_step, self._saved_time = -1, time.monotonic()
 
@@ -70,7 +74,7 @@ class Checkpoints:
         Raises:
             InputError: there are checkpoints, but none can be read.
         """
-        if _restore_newest(self._checkpoint, self._manager):
+        if _restore_newest(self._checkpoint, self._folder):
             self._saved_step = int(self._training_model.global_step.numpy())
         return max(self._saved_step, 0)
 
@@ -118,26 +122,44 @@ def restore_weights(model_dir: str | os.PathLike[str], model: tf.Module) -> int:
     """
     step = tf.Variable(0, dtype=tf.int64, trainable=False)
     checkpoint = tf.train.Checkpoint(model=model, global_step=step)
-    folder = os.path.join(model_dir, CHECKPOINTS_NAME)
-    manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=None)
-    return int(step.numpy()) if _restore_newest(checkpoint, manager) else 0
+    folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
+    return int(step.numpy()) if _restore_newest(checkpoint, folder) else 0
 
 
-def _restore_newest(checkpoint: tf.train.Checkpoint, manager: tf.train.CheckpointManager) -> bool:
-    """Restores the newest checkpoint of a manager that can be read; False where it has none."""
-    for path in reversed(manager.checkpoints):
+def _manager(
+    checkpoint: tf.train.Checkpoint, folder: pathlib.Path, keep: int
+) -> tf.train.CheckpointManager:
+    try:
+        return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep)
+    except ValueError:
+        # TensorFlow's list of checkpoints is empty or damaged; the next `save` writes a new one.
+        (folder / STATE_NAME).unlink()
+        return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep)
+
+
+def _prefixes(folder: pathlib.Path) -> list[str]:
+    """The checkpoints of a folder, the newest first, whether TensorFlow's list has them or not."""
+    names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    steps = [int(found[1]) for name in names if (found := _INDEX_NAME.fullmatch(name))]
+    return [str(folder / f"{CHECKPOINT_PREFIX}-{step}") for step in sorted(steps, reverse=True)]
+
+
+def _restore_newest(checkpoint: tf.train.Checkpoint, folder: pathlib.Path) -> bool:
+    """Restores the newest checkpoint of a folder that can be read; False where it has none."""
+    prefixes = _prefixes(folder)
+    for path in prefixes:
         try:
-            status = checkpoint.restore(path)
+            check_index(path)
+            status = checkpoint.restore(literal_prefix(path))
             status.assert_existing_objects_matched()
         except Exception as error:  # A damaged file fails in many ways: IndexError is one.
             logging.error("checkpoint %s cannot be read (%s); trying the one before", path, error)
             continue
         status.expect_partial()
         return True
-    if manager.checkpoints:
+    if prefixes:
         raise InputError(
-            f"none of the checkpoints in {manager.directory} can be read: remove the folder to "
-            "start anew"
+            f"none of the checkpoints in {folder} can be read: remove the folder to start anew"
         )
     return False
 
@@ -168,9 +190,13 @@ class BestModel:
         self._metric, self._is_better = metric, is_better
 
     def score(self) -> dict[str, Any] | None:
-        """What `score.json` says: metric, value, step, metrics; None before the first one."""
+        """What `score.json` says: metric, value, step, metrics; None before the first one.
+
+        Raises:
+            InputError: it says something else.
+        """
         path = self._folder / SCORE_NAME
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return _read_score(path) if path.exists() else None
 
     def update(self, step: int, metrics: Mapping[str, float]) -> bool:
         """Stores the weights if `metrics` are the best so far.
@@ -192,10 +218,31 @@ class BestModel:
         with atomic_folder(self._folder, overwrite=True) as folder:
             self._checkpoint.write(str(folder / CHECKPOINT_PREFIX))
             score = {"metric": self._metric, "value": value, "step": step, "metrics": dict(metrics)}
-            (folder / SCORE_NAME).write_text(json.dumps(score, indent=2) + "\n", "utf-8")
+            (folder / SCORE_NAME).write_text(dumps(score, indent=2) + "\n", "utf-8")
         return True
 
     def restore(self) -> None:
         """Puts the stored weights into the model."""
-        status = self._checkpoint.read(str(self._folder / CHECKPOINT_PREFIX))
+        prefix = self._folder / CHECKPOINT_PREFIX
+        check_index(prefix)
+        status = self._checkpoint.read(literal_prefix(prefix))
         status.assert_existing_objects_matched()
+
+
+def _read_score(path: pathlib.Path) -> dict[str, Any]:
+    score = read_json(path)
+    step, metrics = score.get("step"), score.get("metrics")
+    good = (
+        isinstance(score.get("metric"), str)
+        and isinstance(step, int)
+        and not isinstance(step, bool)
+        and isinstance(metrics, dict)
+        and all(v is None or isinstance(v, int | float) for v in metrics.values())
+    )
+    if not good:
+        raise InputError(
+            f"{path} is {shown(score)}: it must have metric, value, step and metrics; remove the "
+            "folder, and the next evaluation writes it again"
+        )
+    assert isinstance(metrics, dict)
+    return {**score, "metrics": {k: math.nan if v is None else v for k, v in metrics.items()}}

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 from absl import logging
 from matplotlib.figure import Figure
 
+from official_bert.errors import InputError
+from official_bert.json_file import dumps
 from official_bert.model_folder import (
     METRICS_NAME,
     PICTURE_NAME,
     TENSORBOARD_NAME,
     WATCHED_METRICS_NAME,
 )
+from official_bert.regular_file import read_bytes
+
+_MOST_BYTES = 1 << 30
 
 
 class RunLog:
@@ -52,7 +59,7 @@ class RunLog:
         lines = read_metrics(self._model_dir, metrics_name)
         kept = [line for line in lines if line["step"] <= start_step]
         with open(self._metrics_path, "w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in kept)
+            file.writelines(dumps(line) + "\n" for line in kept)
 
     def training(self, step: int, metrics: Mapping[str, float]) -> None:
         """Reports the mean metrics of the steps since the last report.
@@ -96,20 +103,42 @@ class RunLog:
         if not self._writes:
             return
         with open(self._metrics_path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": step, "split": split, **values}) + "\n")
+            file.write(dumps({"step": step, "split": split, **values}) + "\n")
         with self._writer.as_default(step):
             for name, value in values.items():
                 tf.summary.scalar(f"{split}/{name}", value)
         self._writer.flush()
 
 
-def read_metrics(model_dir: str | os.PathLike[str], name: str = METRICS_NAME) -> list[dict]:
-    """The lines of a file of metrics; a last line that was cut off by a kill is left out."""
+def read_metrics(
+    model_dir: str | os.PathLike[str], name: str = METRICS_NAME
+) -> list[dict[str, Any]]:
+    """The lines of a file of metrics; a last line that was cut off by a kill is left out.
+
+    Raises:
+        InputError: another line is no object with `step`, `split` and numbers.
+    """
     path = pathlib.Path(model_dir) / name
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]
+    lines = read_bytes(path, limit=_MOST_BYTES).split(b"\n")[:-1]
+    return [_read_line(path, number, line) for number, line in enumerate(lines, start=1)]
+
+
+def _read_line(path: pathlib.Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line)
+        step, split = values["step"], values["split"]
+        others = [value for name, value in values.items() if name != "split"]
+        if not isinstance(step, int) or not isinstance(split, str):
+            raise TypeError
+        if not all(value is None or isinstance(value, int | float) for value in others):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InputError(
+            f"{path}, line {number}: this is no line of metrics; remove it, or the file"
+        ) from error
+    return {name: math.nan if value is None else value for name, value in values.items()}
 
 
 def draw_curves(model_dir: str | os.PathLike[str]) -> None:
