@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.checkpoints.load import Pretrained
+from official_bert.errors import InputError, shown
 from official_bert.models.encoder import ENCODER_INPUTS, BertEncoder
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.segments import join_segments
@@ -22,6 +23,40 @@ from official_bert.text.segments import join_segments
 Tensors = Mapping[str, tf.Tensor]
 # The outputs for one row as Python values, by name: a str, an int, a float, or lists of these.
 RowOutputs = dict[str, Any]
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
+
+
+def _is_names(value: object) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) in (1, 2)
+        and all(isinstance(name, str) and name.isidentifier() for name in value)
+        and len(set(value)) == len(value)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# What answers read of `AnswerOptions.task_options`: name -> is the value good?, what it must be.
+_TASK_OPTIONS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "problem": (
+        lambda value: value in ("classification", "multi_label", "regression"),
+        "classification, multi_label or regression",
+    ),
+    "text_inputs": (
+        _is_names,
+        'a list of one or two names, such as ["text_a", "text_b"]',
+    ),
+    "doc_stride": (_is_count, "a whole number, at least 1"),
+    "max_query_length": (_is_count, "a whole number, at least 1"),
+    "version_2_with_negative": (lambda value: isinstance(value, bool), "true or false"),
+    "null_threshold": (_is_number, "a number"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +78,13 @@ class AnswerOptions:
     candidates: int = 5
     concat_last_four: bool = False
     task_options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises InputError for an entry of `task_options` that answers cannot use."""
+        for name, (good, wanted) in _TASK_OPTIONS.items():
+            if name in self.task_options and not good(self.task_options[name]):
+                value = shown(self.task_options[name])
+                raise InputError(f"the model's option {name} is {value}: it must be {wanted}")
 
 
 class AnswerSource(Protocol):
