@@ -54,8 +54,8 @@ def _ablate() -> None:
         metric = metric or results["best_metric"]
         if metric not in results:
             raise InputError(f"--metric={metric}: the results have {', '.join(results)}")
-        place = setting.overrides[grid.axis] if grid.axis else 0.0
-        line = report.Line(setting.name, {}, setting.variant, place)
+        x = setting.overrides[grid.axis] if grid.axis else 0.0
+        line = report.Line(setting.name, {}, setting.variant, x)
         by_name.setdefault(setting.name, line).scores[seed] = results[metric]
         lines = list(by_name.values())
         table, picture = report.write_report(lines, metric, output_dir, grid.axis)

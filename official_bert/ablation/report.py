@@ -24,13 +24,13 @@ class Line:
         name: of the setting.
         scores: seed -> score.
         curve: the curve it is a point of, where the report has an axis.
-        place: where it stands on that axis.
+        x: where it stands on that axis.
     """
 
     name: str
     scores: dict[int, float]
     curve: str = ""
-    place: float = 0.0
+    x: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -56,7 +56,7 @@ def write_report(
         lines: the settings, in the order of the table.
         metric: what the scores are.
         output_dir: has both files.
-        axis: what `Line.place` counts: the picture has curves over it; None: a row a setting.
+        axis: what `Line.x` counts: the picture has curves over it; None: a row a setting.
     """
     table, picture = output_dir / TABLE_NAME, output_dir / PICTURE_NAME
     seeds = sorted({seed for line in lines for seed in line.scores})
@@ -75,9 +75,9 @@ def write_report(
 def _rows(lines: Sequence[Line], metric: str) -> Figure:
     figure = Figure(figsize=(8, 1.2 + 0.4 * len(lines)), layout="constrained")
     axes = figure.subplots()
-    for place, line in enumerate(lines):
-        axes.plot(list(line.scores.values()), [place] * len(line.scores), "o", alpha=0.5)
-        axes.errorbar(line.mean, place, xerr=line.spread, fmt="k|", capsize=4)
+    for y, line in enumerate(lines):
+        axes.plot(list(line.scores.values()), [y] * len(line.scores), "o", alpha=0.5)
+        axes.errorbar(line.mean, y, xerr=line.spread, fmt="k|", capsize=4)
     axes.set_yticks(range(len(lines)), [line.name for line in lines])
     axes.set_ylim(len(lines) - 0.5, -0.5)  # the first one on top
     axes.set_xlabel(f"{metric} ({_LEGEND})")
@@ -89,14 +89,14 @@ def _curves(lines: Sequence[Line], metric: str, axis: str) -> Figure:
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for index, curve in enumerate(dict.fromkeys(line.curve for line in lines)):
-        points = sorted((x for x in lines if x.curve == curve), key=lambda line: line.place)
-        places, color = [line.place for line in points], f"C{index}"
+        points = sorted((a for a in lines if a.curve == curve), key=lambda line: line.x)
+        xs, color = [line.x for line in points], f"C{index}"
         for line in points:
             axes.plot(
-                [line.place] * len(line.scores), list(line.scores.values()), "o", c=color, alpha=0.4
+                [line.x] * len(line.scores), list(line.scores.values()), "o", c=color, alpha=0.4
             )
         means, spreads = [x.mean for x in points], [x.spread for x in points]
-        axes.errorbar(places, means, yerr=spreads, color=color, capsize=4, label=curve or None)
+        axes.errorbar(xs, means, yerr=spreads, color=color, capsize=4, label=curve or None)
     axes.set_xlabel(axis)
     axes.set_ylabel(f"{metric} ({_LEGEND})")
     axes.grid(alpha=0.3)

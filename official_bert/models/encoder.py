@@ -130,8 +130,8 @@ class BertEncoder(tf_keras.Model):
             states = self.bilstm(states, mask=tf.not_equal(inputs["input_mask"], 0))
         outputs = {"sequence_output": states, "encoder_outputs": encoder_outputs}
         if self.pooler is not None:
-            places = self.pooled_positions(inputs)
-            outputs["pooled_output"] = self.pooler(gather_positions(states, places)[:, 0])
+            firsts = gather_positions(states, self.pooled_positions(inputs))
+            outputs["pooled_output"] = self.pooler(firsts[:, 0])
         if positions is not None:
             outputs["states_at_positions"] = (
                 gather_positions(states, positions)
@@ -203,8 +203,8 @@ class BertEncoder(tf_keras.Model):
         mask = self._checked(inputs)["input_mask"]
         if self.config.first_sees_all:
             return tf.zeros_like(mask[:, :1], tf.int32)
-        places = tf.range(tf.shape(mask)[1]) * tf.cast(tf.not_equal(mask, 0), tf.int32)
-        return tf.reduce_max(places, axis=1, keepdims=True)
+        of_tokens = tf.range(tf.shape(mask)[1]) * tf.cast(tf.not_equal(mask, 0), tf.int32)
+        return tf.reduce_max(of_tokens, axis=1, keepdims=True)
 
     def _checked(self, inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return check_inputs(
@@ -231,8 +231,8 @@ class BertEncoder(tf_keras.Model):
             InputError: see `pooled_positions`.
         """
         assert self.pooler is not None
-        places = self.pooled_positions(inputs, cls_positions)
-        pooled = self.pooler(self.states_at(inputs, places, training))
+        positions = self.pooled_positions(inputs, cls_positions)
+        pooled = self.pooler(self.states_at(inputs, positions, training))
         return pooled[:, 0] if cls_positions is None else pooled
 
     def get_config(self) -> dict[str, Any]:
