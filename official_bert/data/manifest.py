@@ -12,7 +12,7 @@ import os
 import pathlib
 import re
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from official_bert.errors import InputError, shown
 from official_bert.fields import check_known, checked_field
@@ -130,8 +130,7 @@ class Manifest:
                 f"{MANIFEST_NAME}: options.{name} is {shown(value)}: it must be {wanted}; prepare "
                 "the data again"
             )
-        assert value is not None
-        return value
+        return cast(_Value, value)
 
     def shard_paths(self, folder: str | os.PathLike[str], split: str) -> list[str]:
         """Paths of the split's TFRecord files, in order.

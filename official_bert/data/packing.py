@@ -8,6 +8,7 @@ B records, W tokens of the longest record, R rows, N records of the fullest row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -111,7 +112,14 @@ def _first_fit(
     tried, count = tf.shape(room)[0], tf.shape(lengths)[0]
     order = tf.argsort(lengths, direction="DESCENDING", stable=True)
 
-    def put(index, used, filled, rows, starts, slots):
+    def put(
+        index: tf.Tensor,
+        used: tf.Tensor,
+        filled: tf.Tensor,
+        rows: tf.TensorArray,
+        starts: tf.TensorArray,
+        slots: tf.TensorArray,
+    ) -> tuple[Any, ...]:
         length = lengths[order[index]]
         # The first row with room; an empty one always has it.
         fits = tf.logical_and(used + length <= room[:, tf.newaxis], filled < most)  # [T, B]
