@@ -10,10 +10,9 @@ A line is a text, or two with ||| between them: `A ||| B`. Lines of any length a
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from absl import flags
@@ -50,7 +49,8 @@ _STRIDE = flags.DEFINE_integer(
 _BATCH_SIZE = flags.DEFINE_integer("batch_size", 32, "Windows that are computed together.", 1)
 
 _PAIR = re.compile(r"^(.*) \|\|\| (.*)$")
-_LINES_AT_ONCE = 64
+# A letter may be a token, and the vectors of a token take some kilobytes.
+_LINES_AT_ONCE, _LETTERS_AT_ONCE = 64, 50_000
 
 
 def main() -> None:
@@ -88,7 +88,7 @@ def main() -> None:
     def features() -> Iterator[TextFeatures]:
         # Cleaned as google-research/bert does.
         texts = (_parts(line.decode("utf-8", errors="ignore").strip()) for line in opened)
-        while chunk := list(itertools.islice(texts, _LINES_AT_ONCE)):
+        for chunk in _chunks(texts):
             yield from extractor(chunk)
 
     with opened:
@@ -104,6 +104,20 @@ def _opened_input() -> IO[bytes]:
     if not file.peek(1):
         raise InputError(f"--input_file={path} is empty: give a text a line")
     return file
+
+
+def _chunks(texts: Iterable[list[str]]) -> Iterator[list[list[str]]]:
+    """The texts in lists that are short in lines and in letters; a long text is the last of one."""
+    chunk: list[list[str]] = []
+    letters = 0
+    for text in texts:
+        chunk.append(text)
+        letters += sum(map(len, text))
+        if len(chunk) == _LINES_AT_ONCE or letters > _LETTERS_AT_ONCE:
+            yield chunk
+            chunk, letters = [], 0
+    if chunk:
+        yield chunk
 
 
 def _parts(line: str) -> list[str]:

@@ -6,6 +6,7 @@ S sequence, T tokens of a text with [CLS] and [SEP], W words, H width of the fea
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from official_bert.checkpoints.load import Pretrained
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.features.windows import best_windows, overlapping_windows
 from official_bert.models.states import all_states, check_choice, chosen_states
 
@@ -21,6 +22,9 @@ from official_bert.models.states import all_states, check_choice, chosen_states
 _WORD = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
 Vectors = dict[str, np.ndarray]
+
+# Of the vectors of one text.
+_MOST_BYTES = 1 << 30
 
 
 @dataclasses.dataclass
@@ -31,15 +35,24 @@ class TextFeatures:
         tokens: its pieces, with [CLS] in front and [SEP] behind each part.
         ids: int64 [T].
         words: the text between white space.
+        word_ids: int64 [T - 2], the word of each piece between the first [CLS] and the last [SEP];
+            -1 for a [SEP].
         token_vectors: layer -> float32 [T, H].
-        word_vectors: layer -> float32 [W, H], the mean of the word's pieces; 0 without pieces.
     """
 
     tokens: list[str]
     ids: np.ndarray
     words: list[str]
+    word_ids: np.ndarray
     token_vectors: Vectors
-    word_vectors: Vectors
+
+    @functools.cached_property
+    def word_vectors(self) -> Vectors:
+        """layer -> float32 [W, H], the mean of the word's pieces; 0 without pieces."""
+        return {
+            name: _mean_by_word(values[1:-1], self.word_ids, len(self.words))
+            for name, values in self.token_vectors.items()
+        }
 
     def pooled(self, kind: str) -> Vectors:
         """One vector of the text for each layer: layer -> float32 [H].
@@ -111,6 +124,9 @@ class FeatureExtractor:
         self._vocab, self._tokenizer = bundle.vocab, bundle.tokenizer
         self._batch_size = batch_size
         encoder = bundle.encoder
+        # The widest choice of layers is four side by side.
+        width = sum(4 if name == "concat_last_four" else 1 for name in layers)
+        self._most_tokens = _MOST_BYTES // (4 * width * bundle.config.hidden_size)
 
         @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3, autograph=False)
         def compute(ids: tf.Tensor, mask: tf.Tensor, types: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -121,8 +137,18 @@ class FeatureExtractor:
         self._compute = compute
 
     def __call__(self, texts: Sequence[Sequence[str]]) -> list[TextFeatures]:
-        """The features of texts, each given as its one or two parts."""
+        """The features of texts, each given as its one or two parts.
+
+        Raises:
+            InputError: the vectors of a text would take more than a gibibyte.
+        """
         encoded = self._encode(texts)
+        for text, parts in zip(encoded, texts, strict=True):
+            if len(text.ids) > self._most_tokens:
+                raise InputError(
+                    f"the text {shown(parts[0])} has {len(text.ids):,} tokens; with these layers "
+                    f"at most {self._most_tokens:,} fit into memory: split it into lines"
+                )
         windows = [overlapping_windows(len(text.ids), self._room, self._stride) for text in encoded]
         best = [
             best_windows(len(text.ids), of_text)
@@ -197,11 +223,8 @@ class FeatureExtractor:
             tokens=[self._vocab.tokens[id_] for id_ in ids.tolist()],
             ids=ids,
             words=text.words,
+            word_ids=text.word_ids,
             token_vectors=vectors,
-            word_vectors={
-                name: _mean_by_word(values[1:-1], text.word_ids, len(text.words))
-                for name, values in vectors.items()
-            },
         )
 
 

@@ -20,6 +20,7 @@ KINDS = ("tokens", "words", "cls", "mean")
 _SEVERAL = ("tokens", "words")
 # As google-research/bert rounds.
 _DIGITS = 6
+_PIECES_AT_ONCE = 256
 
 Path = str | os.PathLike[str]
 
@@ -48,20 +49,29 @@ def _write_jsonl(path: Path, features: Iterable[TextFeatures], kinds: Sequence[s
     """
     with atomic_file(path) as file:
         for number, text in enumerate(features):
-            row: dict[str, Any] = {"linex_index": number}
+            file.write(f'{{"linex_index": {number}')
             for kind in kinds:
                 if kind in _SEVERAL:
                     key, name = {"tokens": ("features", "token"), "words": ("words", "word")}[kind]
-                    names, vectors = _several(text, kind)
-                    layers = zip(*(_json_layers(vectors)), strict=True)
-                    row[key] = [
-                        {name: piece, "layers": list(of_piece)}
-                        for piece, of_piece in zip(names, layers, strict=True)
-                    ]
+                    file.write(f', "{key}": [')
+                    # Piece by piece: as Python's numbers a long text would take ten times the room.
+                    for index, piece in enumerate(_json_pieces(*_several(text, kind), name)):
+                        file.write(", " * bool(index) + piece)
+                    file.write("]")
                 else:
                     pooled = {layer: v[np.newaxis] for layer, v in text.pooled(kind).items()}
-                    row[kind] = [values[0] for values in _json_layers(pooled)]
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                    vectors = [values[0] for values in _json_layers(pooled)]
+                    file.write(f', "{kind}": {json.dumps(vectors)}')
+            file.write("}\n")
+
+
+def _json_pieces(names: Sequence[str], vectors: Vectors, key: str) -> Iterator[str]:
+    """Each token or word with its vectors: '{"token": "a", "layers": […]}'."""
+    for start in range(0, len(names), _PIECES_AT_ONCE):
+        chosen = slice(start, start + _PIECES_AT_ONCE)
+        layers = _json_layers({layer: rows[chosen] for layer, rows in vectors.items()})
+        for name, of_piece in zip(names[chosen], zip(*layers, strict=True), strict=True):
+            yield json.dumps({key: name, "layers": list(of_piece)}, ensure_ascii=False)
 
 
 def _json_layers(vectors: Vectors) -> Iterator[list[dict[str, Any]]]:
