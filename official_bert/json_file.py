@@ -22,27 +22,31 @@ _MAX_DIGITS = 100
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def read_json(path: str | os.PathLike[str], *, limit: int = LIMIT) -> dict[str, Any]:
+def read_json(
+    path: str | os.PathLike[str], *, limit: int = LIMIT, nan: bool = False
+) -> dict[str, Any]:
     """The JSON object in a file.
 
     Args:
         path: a regular file, UTF-8.
         limit: the most bytes it may have. A file takes at most some thirty times its size in
             memory.
+        nan: whether NaN and the infinities are numbers, as Python writes them.
 
     Raises:
         InputError: no such file, no regular one, too large, no JSON, or not an object; a key
             stands twice; NaN or an infinity; nested too deeply; a lone surrogate in a string.
     """
-    return parse_json(read_bytes(path, limit=limit), os.fspath(path))
+    return parse_json(read_bytes(path, limit=limit), os.fspath(path), nan=nan)
 
 
-def parse_json(content: bytes, name: str) -> dict[str, Any]:
+def parse_json(content: bytes, name: str, *, nan: bool = False) -> dict[str, Any]:
     """The JSON object in some bytes.
 
     Args:
         content: UTF-8; the caller has bounded its size.
         name: how messages call it.
+        nan: see `read_json`.
 
     Raises:
         InputError: as `read_json`.
@@ -58,7 +62,7 @@ def parse_json(content: bytes, name: str) -> dict[str, Any]:
         fields = json.loads(
             text,
             object_pairs_hook=_without_repeats,
-            parse_constant=_refuse_constant,
+            parse_constant=float if nan else _refuse_constant,
             parse_float=_finite,
             parse_int=_bounded,
         )

@@ -100,7 +100,7 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
     Raises:
         InputError: it holds something else.
     """
-    values = read_json(path)
+    values = read_json(path, nan=True)  # Earlier versions wrote metrics so.
     for name, value in values.items():
         whole = name in ("step", "total_steps")
         good = value is None or isinstance(value, str | int | float)

@@ -123,6 +123,7 @@ class Run:
             InputError: also for a record that cannot be used.
             loop.Interrupted: asked to stop; the same command goes on.
         """
+        _check_name(self._folder.path)
         # Of several workers one alone writes.
         lock = folder_lock(self._folder.path, "training") if self._writes else nullcontext()
         with lock:
@@ -463,3 +464,13 @@ class Run:
         }
         self._folder.write_results(results)
         return results
+
+
+def _check_name(model_dir: pathlib.Path) -> None:
+    """TensorFlow removes old checkpoints by pattern: in m[1] it would remove those of m1."""
+    absolute = str(model_dir.absolute())
+    if any(letter in absolute for letter in "*?[]\\"):
+        raise InputError(
+            f"--model_dir={model_dir}: TensorFlow takes *, ?, [, ] and \\ in the path of a "
+            f"checkpoint for patterns, here in {absolute}: choose a path without them"
+        )

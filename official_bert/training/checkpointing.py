@@ -230,7 +230,7 @@ class BestModel:
 
 
 def _read_score(path: pathlib.Path) -> dict[str, Any]:
-    score = read_json(path)
+    score = read_json(path, nan=True)  # Earlier versions wrote metrics so.
     step, metrics = score.get("step"), score.get("metrics")
     good = (
         isinstance(score.get("metric"), str)
