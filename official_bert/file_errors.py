@@ -44,11 +44,11 @@ _NO_FOLDER = "make the folder first, or correct the path"
 _NO_MEMORY = "do less at once (a smaller batch, shorter text, fewer workers), or add memory"
 # What TensorFlow says: "/disk/model_temp; No space left on device", with the op around it.
 _TENSORFLOW = re.compile(
-    r"(?:\}\} )?(?P<path>[^;\n]+); (?P<reason>"
+    r"(?P<path>[^;\n]+); (?P<reason>"
     + "|".join(re.escape(os.strerror(number)) for number in _REMEDIES)
     + ")"
 )
-_TENSORFLOW_FOLDER = re.compile(r"(?:\}\} )?(?P<path>\S[^;\n]*) is not a directory")
+_TENSORFLOW_FOLDER = re.compile(r"(?P<path>\S[^;\n]*) is not a directory")
 _BY_REASON = {os.strerror(number): number for number in _REMEDIES}
 
 
@@ -90,7 +90,7 @@ def _explain_os_error(error: OSError) -> str | None:
 
 
 def _explain_tensorflow(error: Exception) -> str | None:
-    text = str(error)
+    text = str(error).rpartition("}} ")[2]  # Before it stands the op: "{{function_node …}} ".
     if found := _TENSORFLOW.search(text):
         reason = found["reason"]
         return _line(visible_name(found["path"]), _BY_REASON[reason], reason)
