@@ -42,7 +42,7 @@ def main() -> None:
     from absl import logging
     from tqdm import tqdm
 
-    from data_prep.text.corpus import expand_inputs, read_blocks
+    from data_prep.text.corpus import expand_inputs, invalid_bytes, read_blocks
     from data_prep.text.vocab_learning import WordCounts, learn_vocabulary
     from data_prep.text.words import WordSplitter
     from official_bert.atomic import check_free
@@ -57,9 +57,11 @@ def main() -> None:
     check_free(output, overwrite=_OVERWRITE.value)
     split = WordSplitter(_DO_LOWER_CASE.value)
     words = WordCounts()
+    invalid = 0
     size = sum(os.path.getsize(path) for path in paths)
     with tqdm(total=size, unit="B", unit_scale=True, desc="count words", disable=None) as bar:
         for block in read_blocks(paths):
+            invalid += invalid_bytes(block)
             words.add(split(block.text.decode("utf-8", "ignore")))
             bar.update(block.source_bytes)
     tokens = learn_vocabulary(
@@ -75,6 +77,8 @@ def main() -> None:
             len(tokens),
             _VOCAB_SIZE.value,
         )
+    if invalid:
+        logging.warning("left out %d bytes that are not UTF-8", invalid)
     output.parent.mkdir(parents=True, exist_ok=True)
     Vocab(tokens).save(output)
     print(f"{words.counts.total():,} words, {len(words.counts):,} different ones")

@@ -19,6 +19,7 @@ import sys
 from absl import flags
 
 from data_prep.finetuning.datasets import DATA_SETS
+from data_prep.finetuning.tagging_schemes import SCHEMES
 from official_bert import cli
 from official_bert.errors import InputError
 
@@ -40,7 +41,7 @@ _DO_LOWER_CASE = flags.DEFINE_bool(
     "do_lower_case",
     None,
     "Lower-case the text and strip accents; without it, what tokenizer_config.json beside the "
-    "vocabulary says, or true.",
+    "vocabulary says, or else whether the vocabulary has no upper-case letters.",
 )
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length",
@@ -62,7 +63,12 @@ _DATA_SET_FLAGS = [
         "csv: one class a row; any number of classes, with | between; or a number.",
     ),
     flags.DEFINE_string("language", "en", "xnli: the language of the rows."),
-    flags.DEFINE_bool("skip_bad_rows", False, "Leave bad rows out and list them in manifest.json."),
+    flags.DEFINE_bool(
+        "skip_bad_rows",
+        False,
+        "Leave out rows that are not as they should be, mend what can be mended, and list both in "
+        "manifest.json; without it the first such row ends the run.",
+    ),
     flags.DEFINE_integer("doc_stride", 128, "Questions: tokens between starts of two windows."),
     flags.DEFINE_integer("max_query_length", 64, "Questions: longer ones are cut, in tokens."),
     flags.DEFINE_bool(
@@ -74,7 +80,7 @@ _DATA_SET_FLAGS = [
     flags.DEFINE_enum(
         "tag_scheme",
         "auto",
-        ["auto", "iob1", "iob2", "bioes"],
+        ["auto", *SCHEMES],
         "conll: the convention of the tags; auto finds it out for each file.",
     ),
 ]
@@ -100,18 +106,11 @@ def main() -> None:
     from data_prep.finetuning.datasets import find_class
     from data_prep.finetuning.folder import write_folder
     from data_prep.finetuning.settings import DataSetFlags, Settings
-    from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
     from official_bert.text import tokenizer_config
     from official_bert.text.tokenizer import BertTokenizer
-    from official_bert.text.vocab import Vocab
 
-    vocab, config = Vocab.from_file(vocab_path), tokenizer_config.TokenizerConfig()
-    beside = vocab_path.parent / TOKENIZER_CONFIG_NAME
-    if beside.exists() and vocab_path.name == VOCAB_NAME:
-        vocab, config = tokenizer_config.load(vocab_path.parent)
+    vocab, config = tokenizer_config.load_beside(vocab_path, _DO_LOWER_CASE.value)
     settings_of_tokenizer = config.settings()
-    if _DO_LOWER_CASE.value is not None:
-        settings_of_tokenizer["lower_case"] = _DO_LOWER_CASE.value
     data_set_class = find_class(_TASK.value)
     max_seq_length = _MAX_SEQ_LENGTH.value
     if max_seq_length is None:

@@ -31,7 +31,10 @@ _INPUT_FILE = flags.DEFINE_string(
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "The folder to make.", required=True)
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "The vocabulary.", required=True)
 _DO_LOWER_CASE = flags.DEFINE_bool(
-    "do_lower_case", True, "Lower-case the text and strip accents: true for uncased vocabularies."
+    "do_lower_case",
+    None,
+    "Lower-case the text and strip accents; without it, what tokenizer_config.json beside the "
+    "vocabulary says, or else whether the vocabulary has no upper-case letters.",
 )
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length", 128, "Longest sequence in tokens, [CLS] and [SEP] counted."
@@ -182,7 +185,9 @@ def _settings(inputs: list[str]) -> PretrainingSettings:
     from data_prep.pretraining.records import RecordRule
     from data_prep.pretraining.settings import PretrainingSettings
     from official_bert.text.masking import MaskingRule
+    from official_bert.text.tokenizer_config import load_beside
 
+    _, tokenizer = load_beside(_VOCAB_FILE.value, _DO_LOWER_CASE.value)
     short = _SHORT_SEQ_PROB.value
     if short is None:
         short = 0.1 if _OBJECTIVE.value == "bert" else 0.0
@@ -207,7 +212,7 @@ def _settings(inputs: list[str]) -> PretrainingSettings:
     return PretrainingSettings(
         inputs=tuple(inputs),
         vocab_file=_VOCAB_FILE.value,
-        lower_case=_DO_LOWER_CASE.value,
+        lower_case=tokenizer.lower_case,
         records=records,
         dupe_factor=_DUPE_FACTOR.value,
         seed=_RANDOM_SEED.value,

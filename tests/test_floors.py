@@ -16,6 +16,7 @@ GROUND = (
     "errors",
     "fields",
     "regular_file",
+    "text_file",
     "json_file",
     "yaml_file",
     "tensor_bundle",
@@ -49,6 +50,7 @@ FOR_DATA_PREP = {
     "model_folder",
     "regular_file",
     "text",
+    "text_file",
 }
 
 

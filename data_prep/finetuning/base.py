@@ -130,6 +130,10 @@ class DataSet(abc.ABC):
     def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:
         """The features of each record, without padding; one or several records an example."""
 
+    def why_no_records(self, split: str) -> str:
+        """Why a split gave no record, for the message; asked where that happened."""
+        return "it has no rows"
+
     def statistics(self) -> dict[str, Any]:
         """What was counted, as JSON values; asked after the last split, for the manifest."""
         return {}

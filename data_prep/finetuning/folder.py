@@ -79,7 +79,8 @@ def serialize(features: Mapping[str, NDArray[Any]]) -> bytes:
             feature.float_list.value.extend(values.ravel().tolist())
         else:
             feature.int64_list.value.extend(values.ravel().tolist())
-    return example.SerializeToString()
+    # Else the order of the features is another one in each process.
+    return example.SerializeToString(deterministic=True)
 
 
 def _write_split(
@@ -109,7 +110,9 @@ def _write_split(
     for writer in writers:
         writer.close()
     if not counts["num_records"]:
-        raise InputError(f"the split {split} has no rows: {_names(data_set)}")
+        what = "rows" if not counts["num_examples"] else "records"
+        reason = data_set.why_no_records(split)
+        raise InputError(f"the split {split} has no {what}: {_names(data_set)}: {reason}")
     return {**counts, "num_shards": num_shards, "longest_record": longest}
 
 

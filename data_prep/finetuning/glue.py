@@ -49,18 +49,20 @@ class GlueDataSet(SentenceDataSet):
             layout = XNLI_TRAIN
         texts = layout.test_texts if is_test and layout.test_texts else layout.texts
         label = "" if is_test and self._task != "xnli" else layout.label
-        rows = read_tsv(path)
+        rows = read_tsv(path, self.bad_rows)
         names = self._header(path, rows) if isinstance(texts[0], str) else None
         text_columns = [self._column(path, names, column) for column in texts]
         label_column = self._column(path, names, label) if label != "" else None
         language = self._column(path, names, layout.language) if layout.language else None
         id_column = names.index("index") if names and "index" in names else None
         ids = [self._column(path, names, f"#{n} ID") for n in (1, 2)] if self._dev_pairs else []
+        # The columns that each row must have.
+        wanted = [*text_columns, label_column, language, id_column, *ids]
 
         def example(numbered: Row) -> Example | None:
             line, row = numbered
             location = f"{path}, line {line}"
-            self._check_columns(location, row, names, [*text_columns, label_column])
+            self._check_columns(location, row, names, wanted)
             if language is not None and row[language] != self._language:
                 return None
             if ids and split in ("train", "dev"):
@@ -108,7 +110,12 @@ class GlueDataSet(SentenceDataSet):
         path = next((data_dir / n for n in _MRPC_DEV_IDS if (data_dir / n).is_file()), None)
         if path is None:
             raise InputError(f"{data_dir} has neither dev.tsv nor {' or '.join(_MRPC_DEV_IDS)}")
-        return {(row[0], row[1]) for _, row in read_tsv(path)}
+        pairs = set()
+        for line, row in read_tsv(path):
+            if len(row) < 2:
+                raise InputError(f"{path}, line {line}: two ids of sentences are expected")
+            pairs.add((row[0], row[1]))
+        return pairs
 
     def _header(self, path: pathlib.Path, rows: Iterator[tuple[int, list[str]]]) -> list[str]:
         first = next(rows, None)

@@ -92,7 +92,8 @@ class MultipleChoiceDataSet(DataSet):
                 raise InputError(f"{location}: there is no {column}; only test files may lack it")
             return found
 
-        for number, found in enumerate(self.bad_rows.keep_good(read_table(path), example)):
+        rows = read_table(path, self.bad_rows)
+        for number, found in enumerate(self.bad_rows.keep_good(rows, example)):
             yield {"id": number, **found}
 
     def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:

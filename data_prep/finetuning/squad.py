@@ -10,7 +10,7 @@ from data_prep.finetuning.base import DataSet, Example, Record
 from data_prep.finetuning.settings import Settings
 from data_prep.finetuning.squad_files import read_squad
 from data_prep.finetuning.squad_records import WindowMaker
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
 from official_bert.text.windows import WindowRule
 
 # Whether questions may have no answer -> the names that the files were published under.
@@ -54,7 +54,10 @@ class SquadDataSet(DataSet):
     def examples(self, split: str) -> Iterator[Example]:
         """The questions of a split, see `squad_files`."""
         return read_squad(
-            self.files[split], allow_impossible=self._v2, with_answers=split != "test"
+            self.files[split],
+            allow_impossible=self._v2,
+            with_answers=split != "test",
+            bad_rows=self.bad_rows,
         )
 
     def records(self, split: str, examples: Iterable[Example]) -> Iterator[Record]:
@@ -72,6 +75,22 @@ class SquadDataSet(DataSet):
             for split, maker in self._makers.items()
             for what, ids in maker.listed.items()
         }
+
+    def why_no_records(self, split: str) -> str:
+        """What to do where no answer was found."""
+        maker = self._makers.get(split)
+        if maker is None or not maker.listed["not_found"]:
+            return super().why_no_records(split)
+        reason = (
+            f"none of the {len(maker.listed['not_found'])} answers is in its context near "
+            f"answer_start; the first is that of question {shown(maker.listed['not_found'][0])}"
+        )
+        if maker.found_if_normalized:
+            reason += (
+                f"; {maker.found_if_normalized} are there once both are normalised: one is in NFD "
+                "and one in NFC: write the file anew in NFC (unicodedata.normalize)"
+            )
+        return reason
 
     def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
         """The published names."""

@@ -11,93 +11,81 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.finetuning.bad_rows import BadRows
 from data_prep.finetuning.base import Example
-from official_bert.errors import InputError
+from data_prep.finetuning.json_lines import check_text, read_json
+from official_bert.errors import InputError, shown
 
 _LAYOUT = "SQuAD's layout is data → paragraphs → context and qas → id, question and answers"
 
 
 def read_squad(
-    path: pathlib.Path, *, allow_impossible: bool, with_answers: bool
+    path: pathlib.Path,
+    *,
+    allow_impossible: bool,
+    with_answers: bool,
+    bad_rows: BadRows | None = None,
 ) -> Iterator[Example]:
     """The questions of a SQuAD 1.1 or 2.0 file, in order.
 
     Args:
-        path: the file; its `title`s and `plausible_answers` may be missing.
+        path: the file; its `title`s and `plausible_answers` may be missing. An id may be a whole
+            number.
         allow_impossible: whether questions without an answer are wanted (SQuAD 2.0).
         with_answers: whether every question must have answers, or say that it is impossible; a
             file to predict need not.
+        bad_rows: what becomes of articles, paragraphs and questions that are not as they should be;
+            None: an error.
 
     Raises:
         InputError: the file is not readable, not JSON, of another layout, has no question, the same
             id twice, or a question without an answer that is not allowed.
     """
+    bad_rows = bad_rows or BadRows(skip=False)
     locations: dict[str, str] = {}
-    for number, article in enumerate(_list(read_json(path), "data", str(path))):
+
+    def article_parts(numbered: tuple[int, Any]) -> tuple[str, str, list[Any]]:
+        number, article = numbered
         at = f"{path}: data[{number}]"
-        title = _field(article, "title", str, at) if "title" in article else ""
-        for paragraph_number, paragraph in enumerate(_list(article, "paragraphs", at)):
-            in_article = f"{at}.paragraphs[{paragraph_number}]"
-            context = _field(paragraph, "context", str, in_article)
-            for question_number, qa in enumerate(_list(paragraph, "qas", in_article)):
-                location = f"{in_article}.qas[{question_number}]"
-                row = _row(qa, location, with_answers=with_answers)
-                if row["is_impossible"] and not allow_impossible:
-                    raise InputError(
-                        f"{location}: question {row['id']!r} is impossible: give --task=squad_v2 "
-                        "or --version_2_with_negative, or leave such questions out"
-                    )
-                if row["id"] in locations:
-                    raise InputError(
-                        f"{location}: id {row['id']!r} is that of {locations[row['id']]} too: "
-                        "answers are found by their id"
-                    )
-                locations[row["id"]] = location.removeprefix(f"{path}: ")
+        has_title = isinstance(article, dict) and "title" in article
+        title = _field(article, "title", str, at) if has_title else ""
+        return at, title, _list(article, "paragraphs", at)
+
+    def paragraph_parts(numbered: tuple[str, Any]) -> tuple[str, str, list[Any]]:
+        at, paragraph = numbered
+        return at, _field(paragraph, "context", str, at), _list(paragraph, "qas", at)
+
+    def question(numbered: tuple[str, Any]) -> Example:
+        location, qa = numbered
+        row = _row(qa, location, with_answers=with_answers)
+        if row["is_impossible"] and not allow_impossible:
+            raise InputError(
+                f"{location}: question {row['id']!r} is impossible: give --task=squad_v2 "
+                "or --version_2_with_negative, or leave such questions out"
+            )
+        if row["id"] in locations:
+            raise InputError(
+                f"{location}: id {row['id']!r} is that of {locations[row['id']]} too: "
+                "answers are found by their id"
+            )
+        locations[row["id"]] = location.removeprefix(f"{path}: ")
+        return row
+
+    articles = _list(read_json(path, _LAYOUT), "data", str(path))
+    for at, title, paragraphs in bad_rows.keep_good(enumerate(articles), article_parts):
+        listed = ((f"{at}.paragraphs[{n}]", paragraph) for n, paragraph in enumerate(paragraphs))
+        for inside, context, qas in bad_rows.keep_good(listed, paragraph_parts):
+            questions = ((f"{inside}.qas[{n}]", qa) for n, qa in enumerate(qas))
+            for row in bad_rows.keep_good(questions, question):
                 yield {**row, "title": title, "context": context}
     if not locations:
         raise InputError(f"{path} has no question")
 
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        InputError: it cannot be read, is not JSON in UTF-8, or is not an object.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        content = json.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8: byte {error.start} is {error.reason}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
-        ) from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} holds a {type(content).__name__}, not an object: {_LAYOUT}")
-    return content
-
-
-def check_text(text: str, location: str) -> str:
-    """`text`, if it is one that UTF-8 can hold.
-
-    Raises:
-        InputError: it has half of a surrogate pair, which a JSON escape can make.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{location} has {ascii(text[error.start])} at character {error.start}, which is "
-            "half of a character: mend the escape"
-        ) from error
-    return text
-
-
 def _row(qa: Any, location: str, *, with_answers: bool) -> Example:
     """A question without its context; its `answers` are [] where it is impossible."""
+    if isinstance(qa, dict) and type(qa.get("id")) is int:
+        qa = {**qa, "id": str(qa["id"])}
     identifier = _field(qa, "id", str, location)
     question = _field(qa, "question", str, location)
     answers = [
@@ -137,7 +125,7 @@ def _field(parent: Any, name: str, wanted: type, location: str) -> Any:
     if not isinstance(parent, dict):
         raise InputError(f"{location} is {_shown(parent)}, not an object: {_LAYOUT}")
     if name not in parent:
-        raise InputError(f"{location} has no {name!r}, it has {sorted(parent)}: {_LAYOUT}")
+        raise InputError(f"{location} has no {name!r}, it has {shown(sorted(parent))}: {_LAYOUT}")
     value = parent[name]
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
         kinds = {str: "a string", int: "a whole number", bool: "true or false", list: "a list"}
@@ -146,5 +134,5 @@ def _field(parent: Any, name: str, wanted: type, location: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    """A number, text or constant as JSON has it."""
+    return shown(value) if isinstance(value, list | dict) else json.dumps(value)[:60]

@@ -6,6 +6,7 @@ W windows of a batch, S their sequence.
 from __future__ import annotations
 
 import itertools
+import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -47,6 +48,8 @@ class WindowMaker:
             that the file says), "within_a_word" (begins or ends in the middle of a token, all of
             which is taken), "not_found" (left out in training) or, in training, "in_no_window"
             (longer than a window).
+        found_if_normalized: how many answers that were not found are in their context once both
+            are in the normal form NFC.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class WindowMaker:
         self._rule = rule
         self._for_training = for_training
         self._windows_made = 0
+        self.found_if_normalized = 0
         self.listed: dict[str, list[str]] = {
             "moved": [],
             "within_a_word": [],
@@ -138,6 +142,12 @@ class WindowMaker:
                 self.listed["within_a_word"].append(row["id"])
             return span
         self.listed["not_found"].append(row["id"])
+        context = unicodedata.normalize("NFC", row["context"])
+        texts = [answer["text"].strip() for answer in row["answers"]]
+        self.found_if_normalized += any(
+            unicodedata.normalize("NFC", text) in context and text not in row["context"]
+            for text in texts
+        )
         return None
 
     def _cut(self, rows: list[Example], tokens: dict[str, _Tokens]) -> Windows:

@@ -59,7 +59,7 @@ class TaggingDataSet(DataSet):
         super().__init__(settings)
         self._document_context = settings.flags.document_context
         read = {
-            split: read_tagged_file(path, settings.flags.tag_scheme)
+            split: read_tagged_file(path, settings.flags.tag_scheme, self.bad_rows)
             for split, path in self.files.items()
         }
         self._sentences = {split: sentences for split, (sentences, _) in read.items()}

@@ -1,20 +1,22 @@
 """CoNLL files: a word and its tag a line, an empty line behind each sentence.
 
 Columns stand between TABs, or else between spaces; the word is the first one and the tag the last.
-A line whose word is -DOCSTART- begins a document.
+A line whose word is -DOCSTART- begins a document. A line that begins with "# ", between sentences
+and without a tag, is a comment.
 """
 
 from __future__ import annotations
 
-import codecs
 import dataclasses
 import itertools
 import pathlib
 import re
 from collections.abc import Iterator
 
+from data_prep.finetuning.bad_rows import BadRows
 from data_prep.finetuning.tagging_schemes import SCHEMES, find_scheme, is_tag, to_iob2, violations
 from official_bert.errors import InputError
+from official_bert.text_file import decode, read_byte_lines
 
 DOCUMENT_START = "-DOCSTART-"
 _SPACES = re.compile(" +")
@@ -32,6 +34,7 @@ class TaggedSentence:
         lines: its lines as they are, without line ends.
         before: the lines between the sentence before and this one.
         after: of the last sentence, the lines behind it.
+        numbers: the number of each of its lines.
     """
 
     words: list[str]
@@ -41,105 +44,138 @@ class TaggedSentence:
     lines: list[str]
     before: list[str]
     after: list[str] = dataclasses.field(default_factory=list)
+    numbers: list[int] = dataclasses.field(default_factory=list)
 
 
-def read_tagged_file(path: pathlib.Path, scheme: str = "auto") -> tuple[list[TaggedSentence], str]:
+def read_tagged_file(
+    path: pathlib.Path, scheme: str = "auto", bad_rows: BadRows | None = None
+) -> tuple[list[TaggedSentence], str]:
     """The sentences of a file with tags in IOB2, and the convention that the file has.
 
     Args:
         path: UTF-8.
-        scheme: "iob1", "iob2" or "bioes"; "auto" finds it out.
+        scheme: one of `SCHEMES`; "auto" finds it out.
+        bad_rows: what becomes of rows and tags that are not as they should be; None: an error. A
+            tag that breaks the convention is kept: it starts an entity where it continues none.
 
     Raises:
         InputError: it cannot be read, has no sentence, or a line is not as it should be.
     """
-    sentences = list(read_sentences(path))
+    bad_rows = bad_rows or BadRows(skip=False)
+    sentences = list(read_sentences(path, bad_rows))
     if not sentences:
         raise InputError(f"{path} has no sentence: give a file with a word and its tag a line")
     given = scheme in SCHEMES
     found = scheme if given else find_scheme([sentence.tags for sentence in sentences])
     for sentence in sentences:
         for index, message in violations(sentence.tags, found):
-            line = sentence.line + index
+            message = f"{path}, line {sentence.numbers[index]}: {message}"
+            if bad_rows.skip:
+                bad_rows.add_mended(f"{message}: it starts an entity, or ends one, as it is")
+                continue
             hint = "" if given else "; --tag_scheme says so if the file has another convention"
-            raise InputError(f"{path}, line {line}: {message}{hint}")
+            raise InputError(f"{message}{hint}; --skip_bad_rows takes it as the start of one")
         sentence.tags = to_iob2(sentence.tags, found)
     return sentences, found
 
 
-def read_sentences(path: pathlib.Path) -> Iterator[TaggedSentence]:
+def read_sentences(path: pathlib.Path, bad_rows: BadRows | None = None) -> Iterator[TaggedSentence]:
     """The sentences of a CoNLL file with the tags that it has.
 
+    Args:
+        path: UTF-8.
+        bad_rows: what becomes of rows that are not as they should be; None: an error. Else the
+            sentence of such a row is left out; a row with the tag O and no word is left out alone,
+            and an empty sentence is taken for the end of one.
+
     Raises:
-        InputError: it cannot be read; a line is not UTF-8, has one column, an empty word or a tag
-            that is none; or there is an empty sentence.
+        InputError: it cannot be read; a line is not UTF-8, has one column or another number of
+            columns than the first row, an empty word or a tag that is none; or there is an empty
+            sentence.
     """
+    bad_rows = bad_rows or BadRows(skip=False)
     sentence: TaggedSentence | None = None
     last: TaggedSentence | None = None
     between: list[str] = []
-    document = 0
-    for number, line in _lines(path):
-        columns = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
-        starts_document = columns[0] == DOCUMENT_START
-        if starts_document or not line.strip():
-            if sentence:
-                yield sentence
-                sentence = None
-            document += starts_document
-            between.append(line)
+    document = width = 0
+    is_bad = False
+    for number, raw in enumerate(read_byte_lines(path), start=1):
+        location = f"{path}, line {number}"
+        try:
+            line = decode(raw, location)
+            columns = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
+            starts_document = columns[0] == DOCUMENT_START
+            if starts_document or not line.strip():
+                if sentence and not is_bad:
+                    yield sentence
+                    last = sentence
+                if starts_document or not is_bad:  # No empty line of a sentence that is not there.
+                    between.append(line)
+                sentence, is_bad = None, False
+                document += starts_document
+                continue
+            if sentence is None and line.startswith("# ") and not is_tag(columns[-1].strip(" ")):
+                between.append(line)
+                continue
+            _check_columns(columns, width, location)
+            width = len(columns)
+            word, tag = columns[0], columns[-1].strip(" ")
+            if not word.strip() and tag == "O" and bad_rows.skip:
+                bad_rows.add_mended(f"{location}: a row without a word is left out")
+                continue
+            _check_word_and_tag(word, tag, location)
+        except InputError as error:
+            bad_rows.add(error)
+            is_bad = True
             continue
-        word, tag = _word_and_tag(columns, f"{path}, line {number}")
         if sentence is None:
-            _check_no_empty_sentence(between, path, number)
-            last = sentence = TaggedSentence([], [], document, number, [], between)
+            _check_no_empty_sentence(between, path, number, bad_rows)
+            sentence = TaggedSentence([], [], document, number, [], between)
             between = []
         sentence.words.append(word)
         sentence.tags.append(tag)
         sentence.lines.append(line)
-    if last:
-        last.after = between
-    if sentence:
+        sentence.numbers.append(number)
+    if sentence and not is_bad:
         yield sentence
+    elif last:
+        last.after = between
 
 
-def _lines(path: pathlib.Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers from 1, without line ends and byte-order mark."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
-    if not lines[-1]:
-        lines.pop()  # What follows the last line end is not a line.
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield number, line.removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError(
-                f"{path}, line {number}: {line!r} is not UTF-8: save the file as UTF-8"
-            ) from None
-
-
-def _word_and_tag(columns: list[str], where: str) -> tuple[str, str]:
+def _check_columns(columns: list[str], width: int, location: str) -> None:
+    """Raises InputError for one column, or not as many as the rows before have."""
     if len(columns) == 1:
         raise InputError(
-            f"{where}: {columns[0]!r} is one column: write a word and its tag, O where it has none"
+            f"{location}: {columns[0]!r} is one column: write a word and its tag, O where it has "
+            "none"
         )
-    word, tag = columns[0], columns[-1].strip(" ")
+    if width and len(columns) != width:
+        raise InputError(
+            f"{location}: {len(columns)} columns, the rows before have {width}: the last one must "
+            "be the tag in each"
+        )
+
+
+def _check_word_and_tag(word: str, tag: str, location: str) -> None:
     if not word.strip():
-        raise InputError(f"{where}: the word in front of {tag!r} is empty")
+        raise InputError(
+            f"{location}: the word in front of {tag!r} is empty; --skip_bad_rows leaves such rows "
+            "out"
+        )
     if not is_tag(tag):
         raise InputError(
-            f"{where}: {tag!r} is not a tag: write O, or B-, I-, E- or S- with a type behind it"
+            f"{location}: {tag!r} is not a tag: write O, or B-, I-, E- or S- with a type behind it"
         )
-    return word, tag
 
 
-def _check_no_empty_sentence(between: list[str], path: pathlib.Path, number: int) -> None:
-    """Raises InputError if two of the lines in front of line `number` are blank one after other."""
+def _check_no_empty_sentence(
+    between: list[str], path: pathlib.Path, number: int, bad_rows: BadRows
+) -> None:
+    """Two of the lines in front of line `number` that are blank, one after the other, are bad."""
     for index, (line, following) in enumerate(itertools.pairwise(between)):
         if not line.strip() and not following.strip():
-            place = number - len(between) + index + 1
-            raise InputError(
-                f"{path}, line {place}: an empty sentence (two blank lines in a row): take one out"
-            )
+            location = f"{path}, line {number - len(between) + index + 1}"
+            message = f"{location}: an empty sentence (two blank lines in a row)"
+            if not bad_rows.skip:
+                raise InputError(f"{message}: take one out, or give --skip_bad_rows")
+            bad_rows.add_mended(f"{message} counts for nothing")

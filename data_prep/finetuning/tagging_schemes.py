@@ -1,37 +1,61 @@
-"""The conventions in which entities are written as tags: IOB1, IOB2 and BIOES; IOB2 out of each.
+"""The conventions in which entities are written as tags; IOB2 out of each.
 
 Ann  von  Hagen  Paris  Ltd        (a person; at once behind it a company of two words)
 IOB1   I-PER I-PER I-PER I-ORG I-ORG   B- only between two entities of one type
 IOB2   B-PER I-PER I-PER B-ORG I-ORG   B- at the start of each
 BIOES  B-PER I-PER E-PER B-ORG E-ORG   also E- at the end, and S- for one word alone
+BILOU  B-PER I-PER L-PER B-ORG L-ORG   the same with L- and U-
+BMES   B-PER M-PER E-PER B-ORG E-ORG   the same as BIOES with M- for I-
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-SCHEMES = ("iob1", "iob2", "bioes")
-_PREFIXES = {"iob1": "BI", "iob2": "BI", "bioes": "BIES"}
+from typing import NamedTuple
 
 Violation = tuple[int, str]
 
 
+class _Letters(NamedTuple):
+    """The prefixes of a convention for the parts of an entity; "" for those that it has not."""
+
+    begin: str
+    inside: str
+    end: str = ""
+    single: str = ""
+
+
+_LETTERS = {
+    "iob1": _Letters("B", "I"),
+    "iob2": _Letters("B", "I"),
+    "bioes": _Letters("B", "I", "E", "S"),
+    "bilou": _Letters("B", "I", "L", "U"),
+    "bmes": _Letters("B", "M", "E", "S"),
+}
+SCHEMES = tuple(_LETTERS)
+_PREFIXES = frozenset("".join(map("".join, _LETTERS.values())))
+# Conventions by prefixes that no earlier one has.
+_BY_PREFIX = (("bmes", "M"), ("bilou", "LU"), ("bioes", "ES"))
+
+
 def is_tag(tag: str) -> bool:
-    """Whether it is "O" or one of B-, I-, E- and S- with a type behind it."""
-    return tag == "O" or (tag[:1] in set("BIES") and tag[1:2] == "-" and len(tag) > 2)
+    """Whether it is "O", or a prefix of some convention with a type behind it."""
+    return tag == "O" or (tag[:1] in _PREFIXES and tag[1:2] == "-" and len(tag) > 2)
 
 
 def find_scheme(sentences: Sequence[Sequence[str]]) -> str:
     """The convention of a file: the one whose rules hold, or are broken least.
 
-    E- and S- are BIOES alone. A file in which no rule of either IOB1 or IOB2 is broken has no
-    entity at all.
+    M- is BMES alone, L- and U- are BILOU, E- and S- else BIOES. A file in which no rule of either
+    IOB1 or IOB2 is broken has no entity at all.
 
     Args:
         sentences: tags of each, of which `is_tag` is true.
     """
-    if any(tag[0] in "ES" for tags in sentences for tag in tags):
-        return "bioes"
+    prefixes = {tag[0] for tags in sentences for tag in tags}
+    for scheme, own in _BY_PREFIX:
+        if prefixes & set(own):
+            return scheme
     broken = {
         scheme: sum(len(list(violations(tags, scheme))) for tags in sentences)
         for scheme in ("iob2", "iob1")
@@ -45,7 +69,8 @@ def violations(tags: Sequence[str], scheme: str) -> Iterator[Violation]:
     list(violations(["B-PER", "I-LOC"], "iob2"))
     # [(1, "I-LOC after B-PER: an entity starts with B-LOC in IOB2")]
     """
-    name = scheme.upper()
+    name, letters = scheme.upper(), _LETTERS[scheme]
+    begins, goes_on = (letters.begin, letters.inside), (letters.inside, letters.end)
     for index, tag in enumerate(tags):
         prefix, kind = tag[0], tag[2:]
         previous = tags[index - 1] if index else "O"
@@ -53,18 +78,22 @@ def violations(tags: Sequence[str], scheme: str) -> Iterator[Violation]:
         after = f"{tag} after {previous}" if index else f"{tag} at the start of a sentence"
         if prefix == "O":
             continue
-        if prefix not in _PREFIXES[scheme]:
-            yield index, f"{tag}: {name} has only {'-, '.join(_PREFIXES[scheme])}- and O"
-        elif scheme == "iob1" and prefix == "B" and previous[2:] != kind:
-            yield index, f"{after}: B- only parts two entities of one type in IOB1"
-        elif scheme == "iob2" and prefix == "I" and previous[2:] != kind:
-            yield index, f"{after}: an entity starts with B-{kind} in IOB2"
-        elif scheme == "bioes":
-            if prefix in "IE" and not (previous[0] in "BI" and previous[2:] == kind):
-                start = "S" if prefix == "E" else "B"
-                yield index, f"{after}: an entity starts with {start}-{kind} in BIOES"
-            elif prefix in "BI" and not (following[0] in "IE" and following[2:] == kind):
-                yield index, f"{tag} before {following}: an entity ends with E-{kind} in BIOES"
+        if prefix not in filter(None, letters):
+            yield index, f"{tag}: {name} has only {'-, '.join(filter(None, letters))}- and O"
+        elif scheme == "iob1":
+            if prefix == "B" and previous[2:] != kind:
+                yield index, f"{after}: B- only parts two entities of one type in IOB1"
+        elif scheme == "iob2":
+            if prefix == "I" and previous[2:] != kind:
+                yield index, f"{after}: an entity starts with B-{kind} in IOB2"
+        elif prefix in goes_on and not (previous[0] in begins and previous[2:] == kind):
+            start = letters.single if prefix == letters.end else letters.begin
+            yield index, f"{after}: an entity starts with {start}-{kind} in {name}"
+        elif prefix in begins and not (following[0] in goes_on and following[2:] == kind):
+            yield (
+                index,
+                f"{tag} before {following}: an entity ends with {letters.end}-{kind} in {name}",
+            )
 
 
 def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
@@ -73,18 +102,19 @@ def to_iob2(tags: Sequence[str], scheme: str) -> list[str]:
     to_iob2(["I-PER", "B-PER", "I-LOC"], "iob1")  # ["B-PER", "B-PER", "B-LOC"]
 
     Args:
-        tags: of a sentence without `violations`.
+        tags: of a sentence. Where it has `violations`, a tag that continues no entity starts one.
         scheme: their convention.
     """
+    letters = _LETTERS[scheme]
     converted = []
     previous = "O"
     for tag in tags:
-        prefix = tag[0]
-        if prefix == "S" or (prefix == "I" and previous[2:] != tag[2:]):
-            prefix = "B"
-        elif prefix == "E":
-            prefix = "I"
-        converted.append("O" if prefix == "O" else prefix + tag[1:])
+        continues = (
+            tag[0] in (letters.inside, letters.end)
+            and previous[0] in (letters.begin, letters.inside)
+            and previous[2:] == tag[2:]
+        )
+        converted.append("O" if tag == "O" else f"{'I' if continues else 'B'}-{tag[2:]}")
         previous = tag
     return converted
 

@@ -13,14 +13,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from data_prep.finetuning.bad_rows import BadRows
 from data_prep.finetuning.base import Example
+from data_prep.finetuning.json_lines import check_text, read_json
 from data_prep.finetuning.settings import Settings
 from data_prep.finetuning.squad import SquadDataSet
-from data_prep.finetuning.squad_files import check_text, read_json
-from official_bert.errors import InputError
+from official_bert.errors import InputError, shown
+from official_bert.regular_file import read_bytes
 
 _FILES = {"train": "wikipedia-train.json", "dev": "wikipedia-dev.json"}
 _MAX_WORDS = 800
+_MAX_EVIDENCE_BYTES = 256 << 20
 _LAYOUT = "TriviaQA's layout is Data → QuestionId, Question, Answer, EntityPages and SearchResults"
 # Where a question lists its documents -> the folder of their files within `evidence`.
 _EVIDENCE = {"EntityPages": "wikipedia", "SearchResults": "web"}
@@ -44,7 +47,7 @@ class TriviaQaDataSet(SquadDataSet):
         path = self.files[split]
         # As triviaqa-rc.tar.gz unpacks: qa/wikipedia-train.json and evidence/wikipedia/….txt.
         evidence = path.absolute().parent.parent / "evidence"
-        return read_triviaqa(path, evidence, with_answers=split != "test")
+        return read_triviaqa(path, evidence, with_answers=split != "test", bad_rows=self.bad_rows)
 
     def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
         """The files of the Wikipedia part."""
@@ -61,7 +64,11 @@ class TriviaQaDataSet(SquadDataSet):
 
 
 def read_triviaqa(
-    path: pathlib.Path, evidence: pathlib.Path, *, with_answers: bool
+    path: pathlib.Path,
+    evidence: pathlib.Path,
+    *,
+    with_answers: bool,
+    bad_rows: BadRows | None = None,
 ) -> Iterator[Example]:
     """One row for each question and document, in order; see `squad_files` for what a row is.
 
@@ -70,20 +77,34 @@ def read_triviaqa(
         evidence: the folder with `wikipedia` and `web`.
         with_answers: whether questions must have them. A row has none where no alias of the answer
             is in the document.
+        bad_rows: what becomes of questions and documents that are not as they should be; None: an
+            error.
 
     Raises:
         InputError: a file is missing or of another layout.
     """
-    questions = read_json(path).get("Data")
+    bad_rows = bad_rows or BadRows(skip=False)
+    questions = read_json(path, _LAYOUT).get("Data")
     if not isinstance(questions, list) or not questions:
         raise InputError(f"{path} has no list 'Data' with questions: {_LAYOUT}")
-    for number, question in enumerate(questions):
+
+    def parts(numbered: tuple[int, Any]) -> tuple[str, str, str, list[str], list[str]]:
+        number, question = numbered
         location = f"{path}: Data[{number}]"
         identifier = _text(question, "QuestionId", location)
         text = _text(question, "Question", location)
         aliases = _aliases(question, location) if with_answers else []
-        for name in _documents(question, location):
-            context = first_words(_read(evidence / name, location), _MAX_WORDS)
+        return location, identifier, text, aliases, list(_documents(question, location))
+
+    for location, identifier, text, aliases, names in bad_rows.keep_good(
+        enumerate(questions), parts
+    ):
+
+        def read(name: str, location: str = location) -> tuple[str, str]:
+            return name, _read(evidence / name, location)
+
+        for name, content in bad_rows.keep_good(names, read):
+            context = first_words(content, _MAX_WORDS)
             answer = find_alias(context, aliases)
             yield {
                 "id": f"{identifier}--{pathlib.Path(name).name}",
@@ -129,14 +150,18 @@ def _aliases(question: dict[str, Any], location: str) -> list[str]:
             f"{location} has no object 'Answer': {_LAYOUT}; without answers: --test_file"
         )
     value = _text(answer, "Value", f"{location}.Answer")
-    further = (answer.get(name) or [] for name in ("Aliases", "NormalizedAliases"))
-    return list(dict.fromkeys([value, *(str(alias) for aliases in further for alias in aliases)]))
+    further = [
+        alias
+        for name in ("Aliases", "NormalizedAliases")
+        for alias in _list(answer, name, f"{location}.Answer")
+    ]
+    return list(dict.fromkeys([value, *map(str, further)]))
 
 
 def _documents(question: dict[str, Any], location: str) -> Iterator[str]:
     """Files of the question's documents, within the folder of evidence."""
     for field, folder in _EVIDENCE.items():
-        for number, document in enumerate(question.get(field) or []):
+        for number, document in enumerate(_list(question, field, location)):
             name = _text(document, "Filename", f"{location}.{field}[{number}]")
             parts = pathlib.PurePosixPath(name).parts
             if not parts or parts[0] == "/" or ".." in parts:
@@ -148,12 +173,20 @@ def _documents(question: dict[str, Any], location: str) -> Iterator[str]:
 
 def _read(path: pathlib.Path, location: str) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
+        return read_bytes(path, limit=_MAX_EVIDENCE_BYTES).decode("utf-8", "replace")
+    except InputError as error:
         raise InputError(
-            f"{location}: cannot read its evidence {path}: {error.strerror}; the folder "
-            "evidence stands beside that of the questions"
+            f"{location}: cannot read its evidence {path} ({error}); the folder evidence stands "
+            "beside that of the questions"
         ) from error
+
+
+def _list(parent: dict[str, Any], name: str, location: str) -> list[Any]:
+    """parent[name]; [] where it is missing or null."""
+    value = parent.get(name) or []
+    if not isinstance(value, list):
+        raise InputError(f"{location}.{name} is {shown(value)}: it must be a list: {_LAYOUT}")
+    return value
 
 
 def _text(parent: Any, name: str, location: str) -> str:

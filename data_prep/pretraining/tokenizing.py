@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_prep.pretraining.token_store import token_dtype
-from data_prep.text.corpus import Block
+from data_prep.text.corpus import Block, invalid_bytes
 from data_prep.text.segmenters import Segmenter
 from official_bert.text import masking
 from official_bert.text.vocab import Vocab
@@ -84,7 +84,7 @@ class BlockTokenizer:
             tokens=len(ids),
             unknown_tokens=int((ids == self._unk_id).sum()),
             lines_without_token=len(lines) - int(has_tokens.sum()) - total,
-            invalid_utf8_bytes=_invalid_bytes(block.text),
+            invalid_utf8_bytes=invalid_bytes(block),
         )
         lengths = lengths[has_tokens]
         if self._max_sentence is not None:
@@ -152,15 +152,6 @@ def documents(
                 lengths.append(block.lengths[first:end])
         if block.ends_document or ends_file:
             yield from document()
-
-
-def _invalid_bytes(text: bytes) -> int:
-    """How many bytes are not part of a UTF-8 character."""
-    try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
-        return len(text) - len(text.decode("utf-8", "ignore").encode("utf-8"))
-    return 0
 
 
 def _split_long(

@@ -16,8 +16,15 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from official_bert.errors import InputError
+from official_bert.regular_file import check_regular
+from official_bert.text_file import MAX_LINE_BYTES, check_start, not_utf8
 
 BLOCK_BYTES = 1 << 20
+_READ_BYTES = 1 << 20
+_ASCII = bytes(range(128))
+# A few bytes that are not UTF-8 are in most large corpora. So many in a block, and more of them
+# than of good bytes beyond ASCII, are another encoding.
+_MANY_INVALID = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +67,8 @@ def expand_inputs(pattern: str, flag: str = "--input_file") -> list[str]:
             found = sorted(path for path in glob.glob(part, recursive=True) if os.path.isfile(path))
             if not found:
                 raise InputError(f"{flag}={part} matches no file: give a pattern that does")
+        elif os.path.lexists(part):
+            check_regular(part)
         else:
             raise InputError(f"{flag}={part} does not exist: give a text file")
         paths.update(dict.fromkeys(found))
@@ -101,16 +110,65 @@ def file_blocks(
         file: gives its unpacked bytes.
         raw: the file on disk, if progress is wanted.
         block_bytes: about how much to give at a time.
+
+    Raises:
+        InputError: the text is of another encoding than UTF-8, its lines end at "\\r", or one is
+            longer than `MAX_LINE_BYTES`.
     """
-    start, on_disk = 0, 0
-    text = file.read(block_bytes) + file.readline()
+    start, on_disk, rest = 0, 0, b""
+    text, rest = _take(path, file, rest, block_bytes)
+    check_start(text, path)
+    if b"\r" in text and b"\n" not in text:
+        raise InputError(
+            f"{path}: lines end at a carriage return: convert it: tr '\\r' '\\n' < OLD > NEW"
+        )
     if text.startswith(codecs.BOM_UTF8):
         start = len(codecs.BOM_UTF8)
         text = text[start:]
     while True:
-        following = file.read(block_bytes) + file.readline()
+        following, rest = _take(path, file, rest, block_bytes)
         now = raw.tell() if raw else 0
         yield Block(path, start, text, not following, now - on_disk)
         if not following:
             return
         start, on_disk, text = start + len(text), now, following
+
+
+def invalid_bytes(block: Block) -> int:
+    """How many bytes of a block are not part of a UTF-8 character; they are left out.
+
+    Raises:
+        InputError: they are so many that the text must be of another encoding.
+    """
+    try:
+        block.text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        valid = block.text.decode("utf-8", "ignore").encode("utf-8")
+        count = len(block.text) - len(valid)
+        beyond_ascii = len(valid.translate(None, _ASCII))
+        if count >= _MANY_INVALID and count > beyond_ascii:
+            raise not_utf8(
+                block.text, f"{block.name}, at the first of {count:,} such bytes", error.start
+            ) from None
+        return count
+    return 0
+
+
+def _take(path: str, file: Any, rest: bytes, block_bytes: int) -> tuple[bytes, bytes]:
+    """`block_bytes` and what is missing of the last line; and what was read beyond that."""
+    while len(rest) < block_bytes and (more := file.read(max(block_bytes, _READ_BYTES))):
+        rest += more
+    end = rest.find(b"\n", block_bytes) + 1
+    while not end:
+        if len(rest) - block_bytes > MAX_LINE_BYTES:
+            raise InputError(
+                f"{path}: a line has more than {MAX_LINE_BYTES:,} bytes, the most that one may "
+                "have: write a sentence or paragraph a line"
+            )
+        searched = max(len(rest), block_bytes)
+        more = file.read(_READ_BYTES)
+        if not more:
+            return rest, b""
+        rest += more
+        end = rest.find(b"\n", searched) + 1
+    return rest[:end], rest[end:]

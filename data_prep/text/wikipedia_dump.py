@@ -7,16 +7,29 @@ import dataclasses
 import gzip
 import os
 import xml.etree.ElementTree
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import mwxml
+from mwxml.element_iterator import ElementIterator
+from mwxml.errors import MalformedXML
 
 from data_prep.text.wikitext import passages
 from official_bert.errors import InputError
 
 _ARTICLES = 0  # the namespace
+# What the readers raise for files that are cut off, of another format, or lack a field.
+_FAULTS = (
+    EOFError,
+    OSError,
+    ValueError,
+    TypeError,
+    zlib.error,
+    xml.etree.ElementTree.ParseError,
+    MalformedXML,
+)
 _CHARACTERS_PER_BATCH = 1 << 20
 
 
@@ -56,13 +69,13 @@ class DumpReader:
     def __iter__(self) -> Iterator[Article]:
         last = "the first page"
         try:
-            for page in mwxml.Dump.from_file(self._open()):
+            for page in self._pages():
                 article = self._article(page)
                 self.position = self._raw.tell()
                 last = f"page {page.title!r} (id {page.id})"
                 if article is not None:
                     yield article
-        except (EOFError, OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
+        except _FAULTS as error:
             what = str(error)[:80]  # The XML reader shows a piece of the file behind that.
             if last == "the first page":
                 raise InputError(
@@ -75,6 +88,21 @@ class DumpReader:
             )
         finally:
             self._raw.close()
+
+    def _pages(self) -> Iterator[Any]:
+        """The pages; <siteinfo>, which some programs leave out, is needed where pages lack <ns>."""
+        root = ElementIterator.from_file(self._open())
+        if root.tag != "mediawiki":
+            raise ValueError(f"its first element is <{root.tag}>, not <mediawiki>")
+        namespaces = None
+        for element in root:
+            if element.tag == "siteinfo":
+                found = mwxml.SiteInfo.from_element(element).namespaces
+                namespaces = {namespace.name: namespace for namespace in found} if found else None
+            elif element.tag == "page":
+                yield mwxml.Page.from_element(element, namespaces)
+            elif element.tag != "logitem":
+                raise ValueError(f"<{element.tag}> stands where a page is expected")
 
     def _open(self) -> Any:
         if self.path.endswith(".bz2"):

@@ -9,11 +9,10 @@ import numpy as np
 from official_bert.checkpoints import model_garden
 from official_bert.checkpoints.readers import read_tensorflow, read_tensorflow_value
 from official_bert.checkpoints.source import Source
-from official_bert.checkpoints.tokenizer_files import is_cased
 from official_bert.errors import InputError
 from official_bert.regular_file import read_bytes
 from official_bert.tensor_bundle import read_varint
-from official_bert.text.tokenizer_config import TokenizerConfig
+from official_bert.text.tokenizer_config import TokenizerConfig, is_cased
 from official_bert.text.vocab import Vocab
 
 SAVED_MODEL_NAME = "saved_model.pb"

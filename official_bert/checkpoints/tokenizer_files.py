@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
-import re
 from typing import Any
 
 import tokenizers
@@ -16,14 +15,12 @@ from official_bert.json_file import read_json
 from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer import BertTokenizer
-from official_bert.text.tokenizer_config import TokenizerConfig
+from official_bert.text.tokenizer_config import TokenizerConfig, is_cased
 from official_bert.text.vocab import Vocab
 
 FAST_NAME = "tokenizer.json"
 # That of LaBSE, with 500,000 tokens, has 10 MB.
 _MAX_FAST_BYTES = 32 << 20
-# [CLS], [unused3], and the <S> of the Chinese vocabulary, which is uncased.
-_BRACKETED = re.compile(r"\[.*\]|<.*>")
 
 
 def find_tokenizer(folder: pathlib.Path) -> tuple[Vocab | None, TokenizerConfig | None]:
@@ -63,11 +60,6 @@ def find_tokenizer(folder: pathlib.Path) -> tuple[Vocab | None, TokenizerConfig 
     if said.get("tokenize_chinese_chars") is None and "handle_chinese_chars" in normalizer:
         changes["tokenize_chinese_chars"] = normalizer["handle_chinese_chars"]
     return vocab, dataclasses.replace(config, **changes)
-
-
-def is_cased(vocab: Vocab) -> bool:
-    """Whether a token has an upper-case letter; an uncased vocabulary cannot."""
-    return any(token != token.lower() and not _BRACKETED.fullmatch(token) for token in vocab.tokens)
 
 
 def make_tokenizer(vocab: Vocab, config: TokenizerConfig) -> BertTokenizer:

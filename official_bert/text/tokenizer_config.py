@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 _NO_LIMIT = 10**9
 # Letters of a token, added ones included.
 _MAX_TOKEN = 1000
+# [CLS], [unused3], and the <S> of the Chinese vocabulary, which is uncased.
+_BRACKETED = re.compile(r"\[.*\]|<.*>")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +55,8 @@ def load(
 ) -> tuple[Vocab, TokenizerConfig]:
     """Reads vocab.txt and tokenizer_config.json of `folder`, ours or Hugging Face's.
 
-    Added tokens whose ids come after vocab.txt, as Hugging Face stores them, are added to the
-    vocabulary.
+    Where do_lower_case is not said, the vocabulary tells, see `is_cased`. Added tokens whose ids
+    come after vocab.txt, as Hugging Face stores them, are added to the vocabulary.
 
     Args:
       folder: with both files.
@@ -66,7 +69,6 @@ def load(
     path = pathlib.Path(folder) / TOKENIZER_CONFIG_NAME
     fields = _read(path)
     config = TokenizerConfig(
-        lower_case=_typed(path, fields, "do_lower_case", bool, True),
         strip_accents=_typed(path, fields, "strip_accents", bool, None),
         tokenize_chinese_chars=_typed(path, fields, "tokenize_chinese_chars", bool, True),
         # Absent: plain text stays plain, as in google-research/bert.
@@ -82,7 +84,58 @@ def load(
         vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_NAME, special_tokens)
     else:
         vocab = Vocab(tokens, special_tokens, name=str(folder))
+    config = dataclasses.replace(
+        config, lower_case=_typed(path, fields, "do_lower_case", bool, not is_cased(vocab))
+    )
     return _with_added_tokens(path, fields, vocab, config)
+
+
+def load_beside(
+    vocab_path: str | os.PathLike[str], do_lower_case: bool | None = None
+) -> tuple[Vocab, TokenizerConfig]:
+    """Reads a vocabulary and the tokenizer's settings that belong to it.
+
+    Whether text is lower-cased is what tokenizer_config.json beside a vocab.txt says. Where there
+    is none, as in the folders of google-research/bert, the vocabulary tells: one with upper-case
+    letters is cased. `load_pretrained` has the same rule.
+
+    Args:
+      vocab_path: the vocabulary; a tokenizer_config.json beside it counts if this is a vocab.txt.
+      do_lower_case: what the user says; None: nothing.
+
+    Raises:
+      InputError: a file is missing or not what it should be; `do_lower_case` is not what the rule
+        finds, so that words would become [UNK] or tokens of another case.
+    """
+    path = pathlib.Path(vocab_path)
+    beside = path.parent / TOKENIZER_CONFIG_NAME
+    if path.name == VOCAB_NAME and beside.exists():
+        vocab, config = load(path.parent)
+        if do_lower_case not in (None, config.lower_case):
+            raise InputError(
+                f"--do_lower_case={_flag(do_lower_case)}: {beside} has do_lower_case "
+                f"{_flag(config.lower_case)}: leave the flag out, or correct the file"
+            )
+        return vocab, config
+    vocab = Vocab.from_file(path)
+    cased = is_cased(vocab)
+    if do_lower_case and cased:
+        raise InputError(
+            f"--do_lower_case=true: {path} has tokens with upper-case letters, it is cased: leave "
+            f'the flag out, or to insist write {{"do_lower_case": true}} into {beside}'
+        )
+    if do_lower_case is False and not cased and _has_lower_case(vocab):
+        raise InputError(
+            f"--do_lower_case=false: {path} has no token with an upper-case letter, so each word "
+            "with one would become [UNK]: leave the flag out, or to insist write "
+            f'{{"do_lower_case": false}} into {beside}'
+        )
+    return vocab, TokenizerConfig(lower_case=not cased if do_lower_case is None else do_lower_case)
+
+
+def is_cased(vocab: Vocab) -> bool:
+    """Whether a token has an upper-case letter; an uncased vocabulary cannot."""
+    return any(token != token.lower() and not _BRACKETED.fullmatch(token) for token in vocab.tokens)
 
 
 def save(folder: str | os.PathLike[str], vocab: Vocab, config: TokenizerConfig) -> None:
@@ -127,6 +180,15 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
             'text is lower-cased: write {"do_lower_case": true} or false into it'
         )
     return read_json(path)
+
+
+def _has_lower_case(vocab: Vocab) -> bool:
+    """False for a vocabulary of a script without cases."""
+    return any(token != token.upper() and not _BRACKETED.fullmatch(token) for token in vocab.tokens)
+
+
+def _flag(value: bool | None) -> str:
+    return str(value).lower()
 
 
 def _typed(path: pathlib.Path, fields: dict[str, Any], name: str, kind: type, default: Any) -> Any:

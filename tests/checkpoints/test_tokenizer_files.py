@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from official_bert.checkpoints.tokenizer_files import find_tokenizer, is_cased
+from official_bert.checkpoints.tokenizer_files import find_tokenizer
 from official_bert.errors import InputError
 from official_bert.text import Vocab
+from official_bert.text.tokenizer_config import is_cased
 from tests.public_data import public_data
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -82,7 +82,7 @@ def test_the_flat_layout_of_another_program():
 _GOOD = question("q1", "?", ("in", 0))
 MISTAKES = {
     "no id": ({"question": "?", "answers": []}, r"qas\[0\] has no 'id'"),
-    "a number as id": ({**_GOOD, "id": 5}, r"qas\[0\].id is 5: it must be a string"),
+    "a fraction as id": ({**_GOOD, "id": 5.0}, r"qas\[0\].id is 5.0: it must be a string"),
     "no question": ({"id": "q", "answers": []}, r"qas\[0\] has no 'question'"),
     "answers of v1 as an object": (
         {**_GOOD, "answers": {"text": ["in"], "answer_start": [0]}},
