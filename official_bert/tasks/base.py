@@ -38,8 +38,9 @@ class Task(abc.ABC):
     a batch. docs/add_a_task.md builds one.
 
     Attributes:
+        manifest, vocab, experiment: what it was made with.
         record_kind: the records that the task reads: `task` in the manifest of prepared data, and
-            a key of `data.records.FEATURES`.
+            a key of `data.records.RECORD_KINDS`.
         model_inputs: the entries of a batch that the model is called on.
         losses: the keys of `weights` and `sums` whose quotients are added up to the loss.
         best_metric: the entry of `results` that says which of two models is better; whether more
@@ -77,9 +78,9 @@ class Task(abc.ABC):
     uses_class_weights: ClassVar[bool] = False
 
     def __init__(self, manifest: Manifest, vocab: Vocab, experiment: ExperimentConfig):
-        self._manifest = manifest
-        self._vocab = vocab
-        self._experiment = experiment
+        self.manifest = manifest
+        self.vocab = vocab
+        self.experiment = experiment
         if experiment.train.class_weights and not self.uses_class_weights:
             raise InputError(
                 f"train.class_weights: the task {experiment.task} has no weights of classes; "
@@ -95,11 +96,11 @@ class Task(abc.ABC):
             config: of the encoder.
 
         Returns:
-            An entry for each symbol in the shapes of the record kind (`data.records`), and
+            An entry for each letter among the lengths of the record kind (`data.records`), and
             `vocab_size` and `type_vocab_size`, which ids must stay below.
         """
         return {
-            "S": self._manifest.max_seq_length,
+            "S": self.manifest.max_seq_length,
             "vocab_size": config.vocab_size,
             "type_vocab_size": config.type_vocab_size,
         }

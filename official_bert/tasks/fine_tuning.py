@@ -39,5 +39,5 @@ class FineTuningTask(Task):
         if pretrained.kind != self.head or self.num_classes is None:
             return pretrained.kind == self.head
         num_classes = pretrained.model.get_config()["num_classes"]
-        same_labels = list(pretrained.labels) == self._manifest.labels
+        same_labels = list(pretrained.labels) == self.manifest.labels
         return same_labels and num_classes == self.num_classes

@@ -51,7 +51,7 @@ class MultipleChoiceTask(FineTuningTask):
         return {
             **super().sizes(config),
             "C": self._max_choices,
-            "C*S": self._max_choices * self._manifest.max_seq_length,
+            "C*S": self._max_choices * self.manifest.max_seq_length,
         }
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:

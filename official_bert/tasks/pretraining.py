@@ -76,7 +76,7 @@ class PretrainingTask(Task):
             **super().sizes(config),
             # Padded records have as many as they could; packed ones more than one instance may.
             "P": max(
-                self._manifest.option("max_predictions_per_seq", int, least=0),
+                self.manifest.option("max_predictions_per_seq", int, least=0),
                 self._max_predictions,
             ),
             "N": self._max_instances,
@@ -93,8 +93,8 @@ class PretrainingTask(Task):
         """
         if self._masks == "dynamic":
             return dynamic_masking.make_masker(
-                dynamic_masking.rule_from_options(self._manifest.options),
-                self._vocab,
+                dynamic_masking.rule_from_options(self.manifest.options),
+                self.vocab,
                 seed=seed,
                 max_predictions=self._max_predictions,
             )
@@ -198,7 +198,7 @@ class PretrainingTask(Task):
         for serialized in batches.take(_BASELINE_RECORDS // 1000):
             ids = tf.io.parse_example(serialized, spec)[name].flat_values.numpy()
             counts += np.bincount(ids, minlength=vocab_size)
-        counts[list(self._vocab.special_ids)] = 0
+        counts[list(self.vocab.special_ids)] = 0
         return counts.astype(np.float64)
 
 

@@ -21,6 +21,9 @@ class AdamW(tf_keras.optimizers.AdamW):
     The update is that of `tf_keras.optimizers.AdamW` (weights, then moments, then step, all in
     dense form); the kernel reads and writes each array once instead of ten times.
 
+    An optimizer of another rule is a subclass with its own `update_step`, made of `moments`, `rate`
+    and `decays`; docs/add_a_task.md has one.
+
     Args:
         bias_correction: false leaves out the correction of the moments' start at zero, as
             google-research/bert does.
@@ -44,13 +47,13 @@ class AdamW(tf_keras.optimizers.AdamW):
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
         dtype = variable.dtype
-        rate = self._rate(variable)
-        if self._decays(variable):
+        rate = self.rate(variable)
+        if self.decays(variable):
             # One number first: each product with the variable is a pass over memory.
             variable.assign_sub(variable * (tf.cast(self.weight_decay, dtype) * rate))
         beta_1, beta_2 = (tf.constant(b, dtype) for b in (self.beta_1, self.beta_2))
         beta_1_power, beta_2_power = self._beta_powers(dtype)
-        momentum, velocity = self._moments(variable)
+        momentum, velocity = self.moments(variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=momentum.handle,
@@ -64,14 +67,17 @@ class AdamW(tf_keras.optimizers.AdamW):
             grad=tf.convert_to_tensor(gradient),
         )
 
-    def _rate(self, variable: tf.Variable) -> tf.Tensor:
+    def rate(self, variable: tf.Variable) -> tf.Tensor:
+        """The learning rate of this step, or the variable's share of it; a scalar of its dtype."""
         share = self._rate_shares.get(self._var_key(variable), 1.0)
         return tf.cast(self.learning_rate, variable.dtype) * share
 
-    def _decays(self, variable: tf.Variable) -> bool:
+    def decays(self, variable: tf.Variable) -> bool:
+        """Whether the variable has weight decay."""
         return bool(self.weight_decay) and self._use_weight_decay(variable)
 
-    def _moments(self, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
+    def moments(self, variable: tf.Variable) -> tuple[tf.Variable, tf.Variable]:
+        """The two variables beside it, of its shape, from zeros; checkpoints hold them."""
         slot = self._index_dict[self._var_key(variable)]
         return self._momentums[slot], self._velocities[slot]
 
@@ -99,13 +105,13 @@ class Lamb(AdamW):
     """
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable) -> None:
-        momentum, velocity = self._moments(variable)
+        momentum, velocity = self.moments(variable)
         momentum.assign(momentum * self.beta_1 + gradient * (1.0 - self.beta_1))
         velocity.assign(velocity * self.beta_2 + tf.square(gradient) * (1.0 - self.beta_2))
         beta_1_power, beta_2_power = self._beta_powers(variable.dtype)
         scale = tf.sqrt(velocity / (1.0 - beta_2_power)) + self.epsilon
         update = momentum / (1.0 - beta_1_power) / scale
-        rate = self._rate(variable)
+        rate = self.rate(variable)
         if self._use_weight_decay(variable):
             update += variable * self.weight_decay
             length, step_length = tf.norm(variable), tf.norm(update)
