@@ -80,7 +80,8 @@ def serialize(features: Mapping[str, NDArray[Any]]) -> bytes:
         else:
             feature.int64_list.value.extend(values.ravel().tolist())
     # Else the order of the features is another one in each process.
-    return example.SerializeToString(deterministic=True)
+    serialized: bytes = example.SerializeToString(deterministic=True)
+    return serialized
 
 
 def _write_split(

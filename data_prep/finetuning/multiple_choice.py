@@ -55,13 +55,12 @@ class MultipleChoiceDataSet(DataSet):
         self.options = {"max_choices": self._most_choices}
         self._truncated = 0
 
-        @tf.function(autograph=False, reduce_retracing=True)
         def join(prompts: tf.Tensor, choices: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
             segments = [settings.tokenizer.tokenize(texts) for texts in (prompts, choices)]
             sizes = tf.add_n([segment.row_lengths() for segment in segments])
             return join_segments(segments, settings.vocab, settings.max_seq_length), sizes
 
-        self._join = join
+        self._join = tf.function(join, autograph=False, reduce_retracing=True)
 
     def find_files(self, data_dir: pathlib.Path | None) -> dict[str, pathlib.Path]:
         """Those in the folder with a known name."""

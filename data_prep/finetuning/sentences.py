@@ -99,13 +99,12 @@ class SentenceRecords:
         self._num_labels, self._several = num_labels, several
         self.truncated = 0
 
-        @tf.function(autograph=False, reduce_retracing=True)
         def join(*texts: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
             segments = [settings.tokenizer.tokenize(text) for text in texts]
             sizes = tf.add_n([segment.row_lengths() for segment in segments])
             return join_segments(segments, settings.vocab, settings.max_seq_length), sizes
 
-        self._join = join
+        self._join = tf.function(join, autograph=False, reduce_retracing=True)
 
     def make(self, examples: Iterable[Mapping[str, Any]], first_id: int = 0) -> Iterator[Record]:
         """One record an example; `label_ids` where the example has a "label_id".

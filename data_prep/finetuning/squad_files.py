@@ -117,7 +117,8 @@ def _answer(answer: Any, location: str) -> dict[str, Any]:
 
 
 def _list(parent: Any, name: str, location: str) -> list[Any]:
-    return _field(parent, name, list, location)
+    values: list[Any] = _field(parent, name, list, location)
+    return values
 
 
 def _field(parent: Any, name: str, wanted: type, location: str) -> Any:

@@ -6,12 +6,12 @@ S tokens of a record, N words.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
-from data_prep.finetuning.base import Record
+from data_prep.finetuning.base import Example, Record
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.word_windows import clause_end_ids, word_windows
 
@@ -94,7 +94,7 @@ class TaggingConverter:
             cut=int(np.count_nonzero(lengths > self._room)),
         )
 
-    def records(self, sentences: Sequence[Mapping], pieces: Pieces) -> Iterator[Record]:
+    def records(self, sentences: Sequence[Example], pieces: Pieces) -> Iterator[Record]:
         """The features of each window, sentence by sentence.
 
         Args:
