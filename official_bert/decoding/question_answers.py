@@ -20,7 +20,7 @@ Window = Mapping[str, NDArray[Any]]
 Example = Mapping[str, Any]
 
 # About as many windows are ranked at a time: a few megabytes.
-_WINDOWS_AT_ONCE = 1024
+WINDOWS_AT_ONCE = 1024
 
 
 class Candidate(NamedTuple):
@@ -71,7 +71,7 @@ def rank_examples(
     for example in examples:
         batch.append(example)
         windows += len(example[1])
-        if windows >= _WINDOWS_AT_ONCE:
+        if windows >= WINDOWS_AT_ONCE:
             yield from _ranked(batch, rule)
             batch, windows = [], 0
     if batch:

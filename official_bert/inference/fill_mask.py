@@ -22,7 +22,7 @@ from official_bert.inference.base import (
 from official_bert.text import BertTokenizer
 
 # Masks whose logits are in memory at a time: [128, V] are 16 MB for 30,522 words.
-_MASKS_AT_ONCE = 128
+MASKS_AT_ONCE = 128
 
 
 class FillMask(AnswerModule):
@@ -74,7 +74,7 @@ class FillMask(AnswerModule):
         probabilities, ids = in_blocks(
             lambda block: self._best_of(self._mask_logits(block)),
             states.values,
-            _MASKS_AT_ONCE,
+            MASKS_AT_ONCE,
             (tf.TensorSpec(best, tf.float32), tf.TensorSpec(best, tf.int32)),
         )  # [masks, K]
         return self._by_row(positions, probabilities, ids)

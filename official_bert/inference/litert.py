@@ -28,7 +28,7 @@ _SIGNATURE = re.compile(r"length_[1-9][0-9]{0,6}")
 _MOST_ROWS = 32
 # Packed texts up to this length share the rows of the longest of them. With longer ones, attention
 # within the rows would cost more than their padding.
-_SHARED_LENGTH = 128
+SHARED_LENGTH = 128
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +123,7 @@ class LiteModel:
         sizes = inputs["input_mask"].sum(axis=1)
         wanted = np.searchsorted(self.lengths, sizes)
         if self._slots:
-            shared = sizes <= _SHARED_LENGTH
+            shared = sizes <= SHARED_LENGTH
             wanted[shared] = np.max(wanted[shared], initial=0)
         results: dict[str, np.ndarray] = {}
         for index in np.unique(wanted):
@@ -199,6 +199,7 @@ class LiteAnswerer:
     Attributes:
         info: its export.json.
         module: encodes the text and reads the logits; has no model.
+        model: from token ids to logits.
 
     Raises:
         InputError: no such export.
@@ -217,7 +218,7 @@ class LiteAnswerer:
         options = AnswerOptions(**self.info.options)
         self.module: AnswerModule = answer_class(self.info.answers[0])(source, options)
         self._encode = tf.function(lambda **texts: self.module.encode(texts), autograph=False)
-        self._model = LiteModel(
+        self.model = LiteModel(
             path / MODEL_NAME,
             per_token=tuple(self.info.per_token_outputs),
             pad_values={"input_word_ids": tokenizer.vocab.pad_id},
@@ -227,7 +228,7 @@ class LiteAnswerer:
     def __call__(self, **texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Strings -> the answer."""
         inputs, context = self._encode(**texts)
-        logits = self._model({name: value.numpy() for name, value in inputs.items()})
+        logits = self.model({name: value.numpy() for name, value in inputs.items()})
         tensors = {name: tf.constant(value) for name, value in logits.items()}
         return self.module.decode(tensors, context)
 

@@ -30,7 +30,7 @@ from official_bert.models.span_labeler import SpanLogits
 from official_bert.text.windows import WindowRule, cut_windows
 
 # Windows that go through the model at a time: memory stays bounded however long a context is.
-_WINDOWS_AT_ONCE = 32
+WINDOWS_AT_ONCE = 32
 
 
 class QuestionAnswering(AnswerModule):
@@ -108,7 +108,7 @@ class QuestionAnswering(AnswerModule):
             return window_answers(self.logits(block_inputs), tokens, self._spans)
 
         rows, signature = (inputs, _tokens(context)), WindowAnswers.signature(self._spans)
-        return self._answers(in_blocks(found, rows, _WINDOWS_AT_ONCE, signature), context)
+        return self._answers(in_blocks(found, rows, WINDOWS_AT_ONCE, signature), context)
 
     def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:
         return self._answers(window_answers(logits, _tokens(context), self._spans), context)

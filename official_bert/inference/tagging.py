@@ -27,7 +27,7 @@ from official_bert.text.word_windows import clause_end_ids, word_windows
 from official_bert.text.written_words import WrittenWords
 
 # Windows that go through the model at a time: memory stays bounded however long a text is.
-_WINDOWS_AT_ONCE = 32
+WINDOWS_AT_ONCE = 32
 
 
 class Tagging(AnswerModule):
@@ -96,7 +96,7 @@ class Tagging(AnswerModule):
         """As `logits` and `decode`, a few windows at a time."""
         inputs, context = self.encode(texts)
         signature = tf.TensorSpec([None, None, len(self._labels)], tf.float32)
-        logits = in_blocks(self._block_logits, inputs, _WINDOWS_AT_ONCE, signature)
+        logits = in_blocks(self._block_logits, inputs, WINDOWS_AT_ONCE, signature)
         return self.decode({"logits": logits}, context)
 
     def decode(self, logits: Tensors, context: Tensors) -> dict[str, tf.Tensor]:

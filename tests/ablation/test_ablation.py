@@ -119,7 +119,7 @@ def test_curves_over_an_axis_join_the_means_in_its_order():
         report.Line("b, step=10", {1: 0.4}, "b", 10),
         report.Line("a, step=10", {1: 0.3, 2: 0.5}, "a", 10),
     ]
-    (axes,) = report._curves(lines, "f1", "model.pretrained_step").axes
+    (axes,) = report.draw(lines, "f1", "model.pretrained_step").axes
     handles, labels = axes.get_legend_handles_labels()
     assert labels == ["a", "b"]
     curves = [handle.lines[0].get_xydata().tolist() for handle in handles]

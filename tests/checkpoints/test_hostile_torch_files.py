@@ -13,6 +13,7 @@ from official_bert.errors import InputError
 from tests.checkpoints import bad_torch_files as bad
 from tests.checkpoints.bad_torch_files import name, number, sizes, state, storage, tensor, text
 from tests.limits import limits
+from tests.public_data import peer
 
 
 def refuse(path, message):
@@ -464,7 +465,7 @@ def test_random_damage_is_one_line_or_does_no_harm(write, tmp_path):
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 @pytest.mark.parametrize("is_zip", [True, False])
 def test_every_protocol_of_pytorch(protocol, is_zip, tmp_path):
-    torch = pytest.importorskip("torch")
+    torch = peer("torch")
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4))
     state_dict = {**model.state_dict(), "numbers": torch.arange(300), "w": model[0].weight}
     path = tmp_path / "pytorch_model.bin"

@@ -20,10 +20,10 @@ from official_bert.checkpoints.write import write_pretrained
 from official_bert.text.tokenizer_config import TokenizerConfig
 from tests.checkpoints.bundles import VOCAB, bundle_of
 from tests.models.tiny import TINY, inputs
-from tests.public_data import public_data, weights
+from tests.public_data import peer, public_data, weights
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch = peer("torch")
+transformers = peer("transformers")
 
 
 def theirs(ours):

@@ -7,9 +7,9 @@ import pytest
 
 from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.errors import InputError
-from tests.public_data import weights
+from tests.public_data import peer, weights
 
-torch = pytest.importorskip("torch")
+torch = peer("torch")
 
 
 @pytest.fixture(params=[True, False], ids=["zip", "legacy"])

@@ -156,7 +156,7 @@ def _window(*spans, null):
 
 @pytest.mark.parametrize("windows_at_once", [1, 3, 1000])
 def test_examples_do_not_depend_on_those_beside_them(monkeypatch, windows_at_once):
-    monkeypatch.setattr("official_bert.decoding.question_answers._WINDOWS_AT_ONCE", windows_at_once)
+    monkeypatch.setattr("official_bert.decoding.question_answers.WINDOWS_AT_ONCE", windows_at_once)
     long = [
         _window((0, 3, 2.0, 1.0), null=(1.0, 1.0)),
         _window((7, 10, 4.0, 0.0), (4, 6, 0.5, 0.0), null=(0.25, 0.25)),

@@ -65,6 +65,21 @@ def test_the_metric_that_decides(dataset, problem, metric):
     assert glue.main_metric(dataset, problem) == metric
 
 
+# How many rows the published test sets have. WNLI, 146, needs no predictions.
+TEST_ROWS = {
+    "cola": 1063,
+    "sst2": 1821,
+    "mrpc": 1725,
+    "stsb": 1379,
+    "qqp": 390965,
+    "mnli_matched": 9796,
+    "mnli_mismatched": 9847,
+    "qnli": 5463,
+    "rte": 3000,
+    "ax": 1104,
+}
+
+
 def _write_predictions(folder, rows):
     for task, count in rows.items():
         (folder / task).mkdir()
@@ -74,8 +89,7 @@ def _write_predictions(folder, rows):
 
 
 def test_the_submission_has_eleven_files(tmp_path):
-    rows = {task: count for task, (_, count) in glue_files._FILES.items() if task != "wnli"}
-    _write_predictions(tmp_path, rows)
+    _write_predictions(tmp_path, TEST_ROWS)
     glue_files.write_submission(tmp_path, tmp_path / "glue.zip")
     with zipfile.ZipFile(tmp_path / "glue.zip") as archive:
         assert len(archive.namelist()) == 11

@@ -47,7 +47,7 @@ def test_texts_of_every_length_get_the_label_of_the_model(
     (module,) = open_model(classifier).modules.values()
     answerer = LiteAnswerer(lite, num_threads=1)
     # The longest row that the model takes is always there.
-    assert answerer._model.lengths == (4, 8, 24)
+    assert answerer.model.lengths == (4, 8, 24)
     wanted = module.answer({"text": tf.constant(TEXTS)})
     given = answerer(text=tf.constant(TEXTS))
     assert given["label"].numpy().tolist() == wanted["label"].numpy().tolist()
@@ -66,7 +66,7 @@ def test_many_texts_share_rows_and_keep_their_order(classifier, tmp_path, monkey
         answerer(text=tf.constant(texts))["probabilities"], wanted, rtol=1e-3
     )
     assert answerer(text=tf.constant([], tf.string))["probabilities"].shape == [0, 3]
-    monkeypatch.setattr(litert, "_SHARED_LENGTH", 8)  # Long texts have rows of their own.
+    monkeypatch.setattr(litert, "SHARED_LENGTH", 8)  # Long texts have rows of their own.
     np.testing.assert_allclose(
         answerer(text=tf.constant(texts))["probabilities"], wanted, rtol=1e-3
     )

@@ -13,7 +13,7 @@ from official_bert.features.extractor import FeatureExtractor
 from official_bert.features.writers import write_features
 from official_bert.models.states import check_choice
 from tests.inference.tiny import MAX_POSITIONS, TOKENS, tiny_bundle
-from tests.public_data import public_data, weights
+from tests.public_data import peer, public_data, weights
 
 CLS, SEP = 2, 3
 ID = {token: number for number, token in enumerate(TOKENS)}
@@ -190,8 +190,8 @@ def real():
 
 
 def test_every_layer_equals_transformers(real):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    torch = peer("torch")
+    transformers = peer("transformers")
     folder = str(real.path)
     tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
     model = transformers.BertModel.from_pretrained(folder).eval()

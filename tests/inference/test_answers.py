@@ -82,7 +82,7 @@ def test_fill_mask_counts_only_masks_within_the_length(fill_mask):
 def test_more_masks_than_are_computed_at_once(fill_mask, monkeypatch):
     text = {"text": tf.constant(["[MASK] w1 " * 9, "[MASK] " * 20, "w1"])}
     at_once = fill_mask.answer(text)
-    monkeypatch.setattr("official_bert.inference.fill_mask._MASKS_AT_ONCE", 4)
+    monkeypatch.setattr("official_bert.inference.fill_mask.MASKS_AT_ONCE", 4)
     in_blocks = fill_mask.answer(text)
     np.testing.assert_allclose(at_once["probabilities"], in_blocks["probabilities"], atol=1e-6)
     assert (at_once["token_ids"].numpy() == in_blocks["token_ids"].numpy()).all()

@@ -171,7 +171,7 @@ def test_blocks_and_padding_do_not_show(bundle, answerer, monkeypatch):
     whole = _answer(answerer(v2=True, threshold=THRESHOLD), *texts)
     singly = [_answer(answerer(v2=True, threshold=THRESHOLD), row)[0] for row in texts]
     padded = _answer(answerer(v2=True, threshold=THRESHOLD, pad_to=MAX_POSITIONS), *texts)
-    monkeypatch.setattr("official_bert.inference.question_answering._WINDOWS_AT_ONCE", 4)
+    monkeypatch.setattr("official_bert.inference.question_answering.WINDOWS_AT_ONCE", 4)
     in_blocks = _answer(Answerer.from_module(_module(bundle, v2=True, threshold=THRESHOLD)), *texts)
     for others in (padded, in_blocks, singly):
         for one, other in zip(whole, others, strict=True):

@@ -31,11 +31,11 @@ def answerer(module):
     return Answerer.from_module(module)
 
 
-def _decoded(module, texts, labels):
+def _decoded(module, texts, labels, classes=5):
     """The answer if the model said `labels` of the words of each text."""
     inputs, context = module.encode({"text": tf.constant(texts)})
     first_pieces = context["first_pieces"].numpy()
-    logits = np.zeros((*inputs["input_word_ids"].shape, len(module._labels)), np.float32)
+    logits = np.zeros((*inputs["input_word_ids"].shape, classes), np.float32)
     for (window, position), label in zip(first_pieces, sum(labels, []), strict=True):
         logits[window, position, label] = 2.0
     return module.decode({"logits": tf.constant(logits)}, context)
@@ -142,7 +142,7 @@ def test_more_windows_than_are_computed_at_once(bundle, monkeypatch):
     text = {"text": tf.constant(["w1 w2 the w3 " * 30, "", "w4"])}
     inputs, context = module.encode(text)
     at_once = module.decode(module.logits(inputs), context)
-    monkeypatch.setattr("official_bert.inference.tagging._WINDOWS_AT_ONCE", 4)
+    monkeypatch.setattr("official_bert.inference.tagging.WINDOWS_AT_ONCE", 4)
     for name, value in module.answer(text).items():
         if value.dtype == tf.float32:
             np.testing.assert_allclose(value, at_once[name], atol=1e-5)
@@ -188,7 +188,8 @@ def test_texts_alone_and_padded_to_a_fixed_length(bundle, answerer):
     ],
 )
 def test_labels_of_other_conventions(labels, said, words, kinds):
-    answer = _values(_decoded(Tagging(tagger(labels), options()), ["w1 w2 w3 w4 w1 w2"], [said]))
+    module = Tagging(tagger(labels), options())
+    answer = _values(_decoded(module, ["w1 w2 w3 w4 w1 w2"], [said], classes=len(labels)))
     assert answer["word_labels"] == [words]
     assert answer["entity_text"] == [kinds]
 

@@ -3,16 +3,15 @@
 import json
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from official_bert import BertConfig, BertPretrainer
 from official_bert.checkpoints.torch_file import read_torch_file
 from official_bert.checkpoints.variables import named_variables
-from tests.public_data import weights
+from tests.public_data import peer, weights
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch = peer("torch")
+transformers = peer("transformers")
 
 _LAYER = "albert.encoder.albert_layer_groups.0.albert_layers.0."
 NAMES = {

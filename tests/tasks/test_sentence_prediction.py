@@ -11,6 +11,7 @@ import tf_keras
 
 from data_prep.finetuning.datasets import make_data_set
 from data_prep.finetuning.folder import write_folder
+from official_bert.checkpoints.load import load_pretrained
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, load_experiment
@@ -30,6 +31,8 @@ SMALL = (
     "task=sentence_prediction",
     "optimizer.learning_rate=0.003",
 )
+# One step at the start of a warm-up, whose rate is 0: the weights stay what they were.
+STILL = ("train.steps=1", "optimizer.warmup_steps=1")
 
 
 def _task(problem, labels=("a", "b"), class_weights=()):
@@ -100,6 +103,12 @@ def _run(data, model_dir, *overrides):
 def _trained(data, model_dir, *overrides):
     run = _run(data, model_dir, *overrides)
     return run, run.train(evaluate=True, skip_nonfinite=False)
+
+
+def _encoder_weights(folder):
+    """Name, such as layer_1/output/kernel -> value."""
+    variables = load_pretrained(folder).encoder.variables
+    return {variable.name.split("/", 1)[1]: variable.numpy() for variable in variables}
 
 
 @pytest.mark.parametrize("batching", ["bucketed", "packed", "padded"])
@@ -177,11 +186,14 @@ def test_several_labels_are_learnt(tmp_path):
 
 
 def test_frozen_layers_stay_and_the_others_move(data, tmp_path):
-    run, _ = _trained(data, tmp_path / "m", "model.frozen_layers=1", "train.steps=3")
-    trained, _ = run._restored()
-    names = {v.name.split("/", 1)[1] for v in trained.trainable_variables}
-    assert not any(name.startswith(("embeddings", "layer_0")) for name in names)
-    assert any(name.startswith("layer_1") for name in names)
+    _trained(data, tmp_path / "before", "train.steps=1")
+    pretrained = f"model.pretrained={tmp_path / 'before'}"
+    _trained(data, tmp_path / "m", pretrained, "model.frozen_layers=1", "train.steps=3")
+    before = _encoder_weights(tmp_path / "before")
+    after = _encoder_weights(tmp_path / "m")
+    moved = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert not any(name.startswith(("embeddings", "layer_0")) for name in moved)
+    assert any(name.startswith("layer_1") for name in moved)
     with pytest.raises(InputError, match="model.frozen_layers is 5: the encoder has 2"):
         _trained(data, tmp_path / "o", "model.frozen_layers=5", "train.steps=1")
 
@@ -212,10 +224,13 @@ def test_labels_out_of_range_are_named(data, tmp_path):
 
 def test_a_checkpoint_with_the_same_labels_keeps_its_head(data, tmp_path):
     _trained(data, tmp_path / "m", "train.steps=30")
-    run = _run(data, tmp_path / "n", f"model.pretrained={tmp_path / 'm'}", "train.steps=1")
-    kept = run._task.make_model(run._encoder_config, run._pretrained)
-    assert kept is run._pretrained.model
-    np.testing.assert_array_equal(kept.classifier.kernel.shape, [16, 2])
+    _trained(data, tmp_path / "n", f"model.pretrained={tmp_path / 'm'}", *STILL)
+    before, after = (load_pretrained(tmp_path / name).model for name in ("m", "n"))
+    assert before.classifier.kernel.shape == [16, 2]
+    for name in ("kernel", "bias"):
+        np.testing.assert_array_equal(
+            getattr(after.classifier, name), getattr(before.classifier, name)
+        )
 
 
 @pytest.mark.parametrize("metric", ["loss", "accuracy"])
@@ -289,7 +304,7 @@ def test_a_bilstm_on_the_checkpoint_of_a_step_is_trained_and_reloaded(data, tmp_
         str(tmp_path / "m" / "checkpoints" / "ckpt-1"),
         "model/encoder/embeddings/word_embeddings/.ATTRIBUTES/VARIABLE_VALUE",
     )
-    run = _run(
-        data, tmp_path / "o", f"model.pretrained={tmp_path / 'm'}", "model.pretrained_step=1"
-    )
-    np.testing.assert_array_equal(run._pretrained.encoder.embeddings.word_embeddings, first)
+    pretrained = [f"model.pretrained={tmp_path / 'm'}", "model.pretrained_step=1"]
+    _trained(data, tmp_path / "o", *pretrained, *STILL)
+    started = load_pretrained(tmp_path / "o").encoder.embeddings.word_embeddings
+    np.testing.assert_array_equal(started, first)

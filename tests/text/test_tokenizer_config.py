@@ -7,7 +7,7 @@ import pytest
 from official_bert.errors import InputError
 from official_bert.text import BertTokenizer, Vocab, tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
-from tests.public_data import public_data
+from tests.public_data import peer, public_data
 from tests.text.conftest import SPECIAL
 
 
@@ -114,7 +114,7 @@ def test_save_and_load_give_the_same_tokenizer(tmp_path):
 
 
 def test_hugging_face_reads_what_is_saved(tmp_path):
-    transformers = pytest.importorskip("transformers")
+    transformers = peer("transformers")
     vocab = Vocab.from_file(public_data("vocab/bert-base-uncased/vocab.txt"))
     ours = BertTokenizer(
         vocab, keep_special_tokens=True, added_tokens=["New York", "C++"], model_max_length=512

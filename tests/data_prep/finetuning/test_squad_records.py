@@ -161,9 +161,9 @@ def test_batches_do_not_show(monkeypatch):
         _row(f"q{i}", "where", context, ("France", 3 + 4 * i)) for i, context in enumerate(contexts)
     ]
     whole = [_lists(record) for record in _maker().records(rows)]
-    monkeypatch.setattr("data_prep.finetuning.squad_records._EXAMPLES_AT_ONCE", 2)
+    monkeypatch.setattr("data_prep.finetuning.squad_records.EXAMPLES_AT_ONCE", 2)
     assert [_lists(record) for record in _maker().records(rows)] == whole
-    monkeypatch.setattr("data_prep.finetuning.squad_records._CHARS_AT_ONCE", 1)
+    monkeypatch.setattr("data_prep.finetuning.squad_records.CHARS_AT_ONCE", 1)
     assert [_lists(record) for record in _maker().records(rows)] == whole
 
 
