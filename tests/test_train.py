@@ -140,8 +140,9 @@ def test_a_stopped_and_killed_run_ends_like_an_unbroken_one(inputs, tmp_path):
 
 
 def test_a_loss_that_is_not_finite_stops_with_a_report(inputs, tmp_path):
-    # It is 0 in float32, and what has no gradient in the first step gets 0 / 0.
-    flags = ["--params_override=optimizer.epsilon=1e-50,optimizer.max_grad_norm=0"]
+    # Each step multiplies the kernels by up to -9,999.
+    high = "optimizer.learning_rate=100,optimizer.weight_decay=100,optimizer.max_grad_norm=0"
+    flags = [f"--params_override={high}"]
     _, errors = _finish(_start(inputs, tmp_path, *flags), status=2)
     assert "the loss or the gradient is not finite; the last checkpoint is good" in errors
     assert "Traceback" not in errors
