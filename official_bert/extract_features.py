@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from typing import IO
 
 from absl import flags
 
 from official_bert import cli
 from official_bert.errors import InputError
+from official_bert.regular_file import check_regular
+from official_bert.text_file import read_lines
 
 _MODEL_DIR = flags.DEFINE_string(
     "model_dir", None, "Model folder, or another checkpoint.", required=True
@@ -54,7 +55,7 @@ _LINES_AT_ONCE, _LETTERS_AT_ONCE = 64, 50_000
 
 
 def main() -> None:
-    opened = _opened_input()
+    _check_input()
     folder = os.path.dirname(_OUTPUT_FILE.value) or "."
     if os.path.isdir(_OUTPUT_FILE.value) or not os.path.isdir(folder):
         raise InputError(
@@ -86,24 +87,17 @@ def main() -> None:
     )
 
     def features() -> Iterator[TextFeatures]:
-        # Cleaned as google-research/bert does.
-        texts = (_parts(line.decode("utf-8", errors="ignore").strip()) for line in opened)
+        texts = (_parts(line.strip()) for line in read_lines(_INPUT_FILE.value))
         for chunk in _chunks(texts):
             yield from extractor(chunk)
 
-    with opened:
-        write_features(_OUTPUT_FILE.value, _OUTPUT_FORMAT.value, features(), _VECTORS.value)
+    write_features(_OUTPUT_FILE.value, _OUTPUT_FORMAT.value, features(), _VECTORS.value)
 
 
-def _opened_input() -> IO[bytes]:
+def _check_input() -> None:
     path = _INPUT_FILE.value
-    try:
-        file = open(path, "rb")  # noqa: SIM115
-    except OSError as error:
-        raise InputError(f"cannot read --input_file={path}: {error.strerror}") from error
-    if not file.peek(1):
+    if not check_regular(path):
         raise InputError(f"--input_file={path} is empty: give a text a line")
-    return file
 
 
 def _chunks(texts: Iterable[list[str]]) -> Iterator[list[list[str]]]:

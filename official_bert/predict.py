@@ -20,7 +20,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from absl import flags
 
@@ -28,6 +28,8 @@ from official_bert import cli
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints.heads import ANSWERS
 from official_bert.errors import InputError
+from official_bert.regular_file import check_regular
+from official_bert.text_file import byte_lines, decode, read_byte_lines, read_text
 
 if TYPE_CHECKING:
     from official_bert.inference.export_info import ExportInfo
@@ -72,6 +74,7 @@ _QUESTION = flags.DEFINE_string("question", None, "A question on the text in --c
 _CONTEXT_FILE = flags.DEFINE_string("context_file", None, "A text in UTF-8, for --question.")
 
 _DEFAULT_CANDIDATES = 5
+_MOST_CONTEXT_BYTES = 256 << 20
 
 
 def main() -> None:
@@ -91,7 +94,10 @@ def main() -> None:
     asked = _QUESTION.value is not None
     if asked != (_CONTEXT_FILE.value is not None) or (asked and _INPUT_FILE.value is not None):
         raise InputError("--question and --context_file go together, and without --input_file")
-    with _opened_input() as lines, _opened_output() as output:
+    path = _CONTEXT_FILE.value if asked else _INPUT_FILE.value
+    if path is not None:
+        check_regular(path)
+    with _opened_output() as output:
         name, answerer, candidates = given[0]()
 
         from official_bert.inference import answer_class
@@ -99,9 +105,9 @@ def main() -> None:
 
         kind = answer_class(name)
         rows = (
-            _question_rows(lines, answerer)
+            _question_rows(answerer)
             if asked
-            else read_rows(lines, answerer.inputs, several=answerer.several)
+            else read_rows(_input_lines(), answerer.inputs, several=answerer.several)
         )
         while batch := list(itertools.islice(rows, _BATCH_SIZE.value)):
             for row, answer in zip(batch, answerer(batch), strict=True):
@@ -181,26 +187,34 @@ def _chosen(info: ExportInfo, folder: pathlib.Path) -> tuple[str, int]:
     return name, candidates
 
 
-def _question_rows(context: IO[bytes], answerer: Answerer) -> Iterator[tuple[bytes, ...]]:
+def _question_rows(answerer: Answerer) -> Iterator[tuple[bytes, ...]]:
     if set(answerer.inputs) != {"question", "context"}:
         raise InputError(
             f"--question: this model takes {' and '.join(answerer.inputs)}, it answers no questions"
         )
     texts = {
         "question": _QUESTION.value.encode(errors="surrogateescape"),
-        "context": context.read(),
+        "context": read_text(_CONTEXT_FILE.value, limit=_MOST_CONTEXT_BYTES).encode(),
     }
     yield tuple(texts[name] for name in answerer.inputs)
 
 
-def _opened_input() -> contextlib.AbstractContextManager[IO[bytes]]:
-    flag = _INPUT_FILE if _CONTEXT_FILE.value is None else _CONTEXT_FILE
-    if flag.value is None:
-        return contextlib.nullcontext(sys.stdin.buffer)
-    try:
-        return open(flag.value, "rb")
-    except OSError as error:
-        raise InputError(f"cannot read --{flag.name}={flag.value}: {error.strerror}") from error
+class _AsItComes:
+    """Standard input; a read gives what is there, so that lines are answered before its end."""
+
+    def read(self, size: int) -> bytes:
+        return cast(io.BufferedReader, sys.stdin.buffer).read1(size)
+
+
+def _input_lines() -> Iterator[bytes]:
+    """The lines of --input_file or standard input, all of them UTF-8."""
+    if _INPUT_FILE.value is None:
+        name, lines = "standard input", byte_lines(_AsItComes(), "standard input")
+    else:
+        name, lines = _INPUT_FILE.value, read_byte_lines(_INPUT_FILE.value)
+    for number, line in enumerate(lines, start=1):
+        decode(line, f"{name}, line {number}")
+        yield line
 
 
 def _opened_output() -> contextlib.AbstractContextManager[IO[str]]:

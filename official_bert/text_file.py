@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Protocol
 
 from official_bert.errors import InputError
 from official_bert.regular_file import check_regular
@@ -40,6 +40,13 @@ _OTHER_FILES = (
 )
 # Text in UTF-16 has a zero byte beside each ASCII character; text in UTF-8 has none.
 _ZERO_SHARE = 0.1
+
+
+class Readable(Protocol):
+    """An open file, or what gives bytes like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; b"" only at the end."""
 
 
 def check_start(start: bytes, name: str) -> None:
@@ -94,7 +101,7 @@ def not_utf8(content: bytes, location: str, position: int) -> InputError:
     return InputError(f"{location}: {part!r} is not UTF-8: {_guess(content[position:])}")
 
 
-def byte_lines(file: BinaryIO, name: str, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
+def byte_lines(file: Readable, name: str, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[bytes]:
     """The lines of an open file without their ends, as bytes, in bounded memory.
 
     Where the first chunk of the file has "\\r" and no "\\n", lines end at "\\r", as programs of the

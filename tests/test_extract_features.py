@@ -70,7 +70,7 @@ def test_words_of_the_whole_file_in_arrays(folder):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--input_file={folder}/nowhere"], "cannot read --input_file="),
+        (["--input_file={folder}/nowhere"], "/nowhere: No such file or directory"),
         (["--input_file={folder}/empty.txt"], "empty.txt is empty: give a text a line"),
         (["--output_file={folder}/no/a"], "no such folder"),
         (["--layers=7"], "layer 7 is not there: the encoder has 2"),

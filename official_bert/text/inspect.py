@@ -27,7 +27,10 @@ _MODEL_DIR = flags.DEFINE_string(
 )
 _VOCAB_FILE = flags.DEFINE_string("vocab_file", None, "A vocab.txt alone, instead of --model_dir.")
 _DO_LOWER_CASE = flags.DEFINE_bool(
-    "do_lower_case", True, "With --vocab_file: lower-case the text, as for an uncased vocabulary."
+    "do_lower_case",
+    None,
+    "With --vocab_file: lower-case the text, as for an uncased vocabulary; without it, what the "
+    "vocabulary is.",
 )
 _KEEP_SPECIAL_TOKENS = flags.DEFINE_bool(
     "keep_special_tokens",
@@ -51,16 +54,12 @@ def main(*texts: str) -> None:
 
 
 def _tokenizer() -> BertTokenizer:
-    if _MODEL_DIR.value is not None:
-        from official_bert.text import tokenizer_config
+    from official_bert.text import tokenizer_config
 
+    if _MODEL_DIR.value is not None:
         vocab, config = tokenizer_config.load(_MODEL_DIR.value)
     else:
-        from official_bert.text.tokenizer_config import TokenizerConfig
-        from official_bert.text.vocab import Vocab
-
-        vocab = Vocab.from_file(_VOCAB_FILE.value)
-        config = TokenizerConfig(lower_case=_DO_LOWER_CASE.value)
+        vocab, config = tokenizer_config.load_beside(_VOCAB_FILE.value, _DO_LOWER_CASE.value)
     settings = config.settings()
     if _KEEP_SPECIAL_TOKENS.value is not None:
         settings["keep_special_tokens"] = _KEEP_SPECIAL_TOKENS.value

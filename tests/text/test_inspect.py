@@ -66,7 +66,7 @@ def test_lines_of_stdin_and_a_vocabulary_alone(tmp_path):
 def test_mistakes_are_one_line(tmp_path):
     for arguments, message in (
         ((), "error: give one of --model_dir and --vocab_file"),
-        ((f"--vocab_file={tmp_path}/no.txt", "x"), f"error: {tmp_path}/no.txt: cannot read"),
+        ((f"--vocab_file={tmp_path}/no.txt", "x"), f"error: cannot read {tmp_path}/no.txt: "),
         ((f"--model_dir={tmp_path}", "x"), f"error: {tmp_path}/tokenizer_config.json: cannot read"),
     ):
         done = inspect(*arguments)
