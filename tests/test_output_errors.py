@@ -324,6 +324,11 @@ with official_bert.atomic.atomic_folder(sys.argv[1]) as folder:
 """
 
 
+def _heeds_interrupts() -> None:
+    """In the child: a job in the background of a shell would ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("number", "status", "line"),
     [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")],
@@ -337,6 +342,7 @@ def test_a_signal_cleans_up(tmp_path, number, status, line):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heeds_interrupts,
     )
     assert process.stdout.readline() == "there\n"
     assert len(list(tmp_path.iterdir())) == 1
@@ -358,6 +364,7 @@ def test_a_signal_while_starting(folder, tmp_path, number, status, seconds):
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heeds_interrupts,
     )
     time.sleep(seconds)
     process.send_signal(number)
