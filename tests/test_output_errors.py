@@ -13,8 +13,8 @@ import pytest
 from official_bert import file_errors
 from tests.finetuning_data import TOKENS, opinions, prepare_table, write_json_lines
 from tests.forked_commands import outcomes
-from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
+from tests.small_models import tiny_bundle, write_model_folder
 from tests.tasks.test_sentence_prediction import SMALL
 
 DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en">

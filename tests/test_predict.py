@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
+from tests.small_models import tiny_bundle, write_model_folder
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ VOCAB = Vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"t{i}" for i in 
 
 
 def bundle_of(model: tf_keras.Model, kind: str, labels: tuple[str, ...] = ()) -> Pretrained:
-    """As `load_pretrained` would give it; the vocabulary fits `tests.models.tiny.TINY`."""
+    """As `load_pretrained` would give it; the vocabulary fits `tests.small_models.TINY`."""
     return Pretrained(
         path=pathlib.Path("memory"),
         format="official_bert",

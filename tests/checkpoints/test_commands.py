@@ -11,8 +11,8 @@ import tensorflow as tf
 from official_bert import BertPretrainer, load_pretrained
 from official_bert.checkpoints.write import write_pretrained
 from tests.checkpoints.bundles import VOCAB, bundle_of
-from tests.models.tiny import TINY
 from tests.public_data import ROOT, weights
+from tests.small_models import TINY
 
 
 def run(*arguments):

@@ -8,7 +8,7 @@ from official_bert.checkpoints.official import checkpoint_of_step
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import bundle_of
-from tests.models.tiny import TINY, inputs
+from tests.small_models import TINY, inputs
 
 
 @pytest.mark.parametrize("output_format", ["huggingface", "google_tf1", "model_garden"])

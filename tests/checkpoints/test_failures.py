@@ -12,8 +12,8 @@ from official_bert import BertClassifier, BertEncoder, BertPretrainer, load_pret
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import bundle_of
-from tests.models.tiny import TINY
 from tests.public_data import peer
+from tests.small_models import TINY
 
 
 @pytest.fixture(scope="module")

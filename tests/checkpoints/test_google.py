@@ -20,8 +20,8 @@ from official_bert import (
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import bundle_of
-from tests.models.tiny import TINY, inputs
 from tests.public_data import public_data
+from tests.small_models import TINY, inputs
 
 
 @pytest.fixture(scope="module")

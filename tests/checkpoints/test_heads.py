@@ -16,7 +16,7 @@ from official_bert.checkpoints.heads import ANSWERS, HEADS, HUGGINGFACE_KINDS, k
 from official_bert.class_path import load_class
 from official_bert.errors import InputError
 from official_bert.inference.base import AnswerModule
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 
 @pytest.mark.parametrize("from_encoder", [False, True])

@@ -19,7 +19,7 @@ from tests.checkpoints import bad_bundles as bad
 from tests.checkpoints.bad_bundles import ZEROS_CRC, Entry, block, header, strings, table, varint
 from tests.checkpoints.bundles import bundle_of
 from tests.limits import limits
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 
 def refuse(prefix, message):

@@ -12,7 +12,7 @@ from official_bert.errors import InputError
 from tests.checkpoints import bad_bundles as bad
 from tests.checkpoints.bundles import VOCAB, bundle_of
 from tests.limits import limits
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 
 def refuse(folder, message):

@@ -16,7 +16,7 @@ from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import bundle_of
 from tests.limits import limits
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 
 @pytest.fixture(scope="module")

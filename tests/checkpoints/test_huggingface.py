@@ -19,8 +19,8 @@ from official_bert import (
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.text.tokenizer_config import TokenizerConfig
 from tests.checkpoints.bundles import VOCAB, bundle_of
-from tests.models.tiny import TINY, inputs
 from tests.public_data import peer, public_data, weights
+from tests.small_models import TINY, inputs
 
 torch = peer("torch")
 transformers = peer("transformers")

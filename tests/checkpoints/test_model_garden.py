@@ -11,7 +11,7 @@ from official_bert import BertClassifier, BertEncoder, BertPretrainer, load_pret
 from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from tests.checkpoints.bundles import VOCAB, bundle_of
-from tests.models.tiny import TINY, inputs
+from tests.small_models import TINY, inputs
 
 SIZES = {
     "vocab_size": 50,

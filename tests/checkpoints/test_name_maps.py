@@ -15,7 +15,7 @@ from official_bert.checkpoints import name_maps
 from official_bert.checkpoints.heads import HEADS
 from official_bert.checkpoints.source import expand, expected_shapes
 from official_bert.checkpoints.variables import named_variables
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 FACTORISED = TINY.replace(embedding_size=8, share_layers=True, use_pooler=False)
 

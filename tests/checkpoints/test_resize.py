@@ -6,7 +6,7 @@ from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from official_bert.text import Vocab
 from tests.checkpoints.bundles import bundle_of
-from tests.models.tiny import TINY
+from tests.small_models import TINY
 
 # 50 tokens: five special ones, [unused0] to [unused4], t5 to t44.
 OLD = Vocab(

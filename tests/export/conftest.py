@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from export import saving
 from official_bert.data.manifest import Manifest
-from tests.inference.tiny import MAX_POSITIONS, TOKENS, tiny_bundle, write_model_folder
+from tests.small_models import MAX_POSITIONS, TOKENS, tiny_bundle, write_model_folder
 
 
 @pytest.fixture(scope="session")

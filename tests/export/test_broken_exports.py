@@ -21,8 +21,8 @@ from official_bert.inference.export_info import (
 )
 from official_bert.inference.litert import LiteAnswerer
 from official_bert.inference.runner import Answerer
-from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
+from tests.small_models import tiny_bundle, write_model_folder
 
 DATA = "variables/variables.data-00000-of-00001"
 

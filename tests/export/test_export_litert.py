@@ -17,8 +17,8 @@ from official_bert.inference.litert import LiteAnswerer
 from official_bert.inference.load import open_model
 from official_bert.models.classifier import BertClassifier
 from official_bert.models.span_labeler import BertSpanLabeler
-from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT
+from tests.small_models import tiny_bundle, write_model_folder
 
 TEXTS = ["the capital of france", "", "w1 w2 w3 w4 " * 20, "paris is w1 . 😀", "w2"]
 

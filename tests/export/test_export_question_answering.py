@@ -12,7 +12,7 @@ from official_bert.inference.export_info import SAVED_MODEL_FILE, ExportInfo
 from official_bert.inference.runner import Answerer
 from tests.export.hostile import NAMED, random_strings
 from tests.inference.spans import MAX_POSITIONS, span_bundle
-from tests.inference.tiny import write_model_folder
+from tests.small_models import write_model_folder
 
 OPTIONS = {"doc_stride": 9, "max_query_length": 6, "version_2_with_negative": True}
 

@@ -18,7 +18,8 @@ from official_bert.inference.fill_mask import FillMask
 from official_bert.inference.runner import Answerer, answer_function
 from official_bert.models.token_classifier import BertTokenClassifier
 from tests.inference.heads import LABELS
-from tests.inference.tiny import (
+from tests.public_data import ROOT
+from tests.small_models import (
     TOKENS,
     bundle_of,
     options,
@@ -26,7 +27,6 @@ from tests.inference.tiny import (
     tiny_config,
     write_model_folder,
 )
-from tests.public_data import ROOT
 
 ANSWERS = ("fill_mask", "next_sentence", "embed")
 

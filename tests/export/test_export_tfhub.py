@@ -16,8 +16,8 @@ from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.text import BertTokenizer, Vocab
-from tests.inference.tiny import tiny_bundle, write_model_folder
 from tests.public_data import ROOT, public_data
+from tests.small_models import tiny_bundle, write_model_folder
 
 HIDDEN, LAYERS, VOCAB_SIZE = 32, 2, 30522
 CONFIG = BertConfig(

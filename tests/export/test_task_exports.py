@@ -273,7 +273,7 @@ def test_ten_thousand_hostile_texts_leave_memory_flat(exported):
 
 def test_labels_that_do_not_fit_are_refused(tmp_path):
     """A broken model folder leaves nothing under the final name."""
-    from tests.inference.tiny import tiny_bundle, write_model_folder
+    from tests.small_models import tiny_bundle, write_model_folder
 
     bundle = tiny_bundle()
     folder = write_model_folder(tmp_path / "model", bundle)

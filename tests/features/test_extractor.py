@@ -12,8 +12,8 @@ from official_bert.errors import InputError
 from official_bert.features.extractor import FeatureExtractor
 from official_bert.features.writers import write_features
 from official_bert.models.states import check_choice
-from tests.inference.tiny import MAX_POSITIONS, TOKENS, tiny_bundle
 from tests.public_data import peer, public_data, weights
+from tests.small_models import MAX_POSITIONS, TOKENS, tiny_bundle
 
 CLS, SEP = 2, 3
 ID = {token: number for number, token in enumerate(TOKENS)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from official_bert.checkpoints.load import Pretrained
 from official_bert.models.multiple_choice import BertMultipleChoice
 from official_bert.models.token_classifier import BertTokenClassifier
-from tests.inference.tiny import bundle_of, tiny_config
+from tests.small_models import bundle_of, tiny_config
 
 LABELS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 _SEED = 11

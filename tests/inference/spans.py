@@ -5,7 +5,7 @@ from __future__ import annotations
 from official_bert.checkpoints.load import Pretrained
 from official_bert.models.span_labeler import BertSpanLabeler
 from official_bert.text.tokenizer_config import TokenizerConfig
-from tests.inference.tiny import bundle_of, tiny_config
+from tests.small_models import bundle_of, tiny_config
 
 WORDS = ("the", "in", "paris", "river", "##s", ".", ",", "where", "?", "é", "中", "w1", "w2", "w3")
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)

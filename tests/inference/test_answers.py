@@ -23,7 +23,7 @@ from official_bert.models.multiple_choice import BertMultipleChoice
 from official_bert.models.pretrainer import BertPretrainer
 from official_bert.models.span_labeler import BertSpanLabeler
 from official_bert.models.token_classifier import BertTokenClassifier
-from tests.inference.tiny import MAX_POSITIONS, TOKENS, bundle_of, options, tiny_bundle, tiny_config
+from tests.small_models import MAX_POSITIONS, TOKENS, bundle_of, options, tiny_bundle, tiny_config
 
 CLS, SEP, MASK = 2, 3, 4
 ID = {token: number for number, token in enumerate(TOKENS)}

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from official_bert.errors import InputError
 from official_bert.inference.load import open_model
-from tests.inference.tiny import MAX_POSITIONS, tiny_bundle, write_model_folder
+from tests.small_models import MAX_POSITIONS, tiny_bundle, write_model_folder
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from official_bert.errors import InputError
 from official_bert.inference.multiple_choice import MultipleChoice
 from official_bert.inference.runner import Answerer, answer_function, read_rows
 from tests.inference.heads import chooser
-from tests.inference.tiny import TOKENS, options
+from tests.small_models import TOKENS, options
 
 ID = {token: number for number, token in enumerate(TOKENS)}
 CLS, SEP = 2, 3

@@ -12,7 +12,7 @@ from official_bert.inference.runner import Answerer
 from official_bert.inference.sentence_prediction import SentencePrediction
 from official_bert.models.classifier import BertClassifier
 from official_bert.models.encoder import BertEncoder
-from tests.inference.tiny import TOKENS, options, tiny_bundle
+from tests.small_models import TOKENS, options, tiny_bundle
 
 ID = {token: number for number, token in enumerate(TOKENS)}
 

@@ -10,7 +10,7 @@ from official_bert.inference.tagging import Tagging
 from tests.decoding.iob2_rule import repaired
 from tests.export.hostile import NAMED, random_strings
 from tests.inference.heads import LABELS, tagger
-from tests.inference.tiny import options
+from tests.small_models import options
 
 OUT, B_LOC, I_LOC, B_PER, I_PER = range(5)
 OURS = {"tag_schemes": {"train": "iob2"}}

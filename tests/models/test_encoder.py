@@ -6,7 +6,7 @@ from tensorflow.python.framework import op_callbacks
 
 from official_bert import BertEncoder
 from official_bert.errors import InputError
-from tests.models.tiny import TINY, inputs
+from tests.small_models import TINY, inputs
 
 
 def test_shapes_names_and_order_of_the_variables():

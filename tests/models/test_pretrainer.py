@@ -5,7 +5,7 @@ import tf_keras
 
 from official_bert import BertEncoder, BertPretrainer
 from official_bert.errors import InputError
-from tests.models.tiny import TINY, inputs
+from tests.small_models import TINY, inputs
 
 
 def test_outputs_and_head_variables():

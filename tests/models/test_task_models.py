@@ -14,7 +14,7 @@ from official_bert import (
     BertTokenClassifier,
 )
 from official_bert.errors import InputError
-from tests.models.tiny import TINY, inputs
+from tests.small_models import TINY, inputs
 
 
 def _stacked(choices):

@@ -9,13 +9,10 @@ from official_bert.errors import InputError
 from official_bert.experiment import load_experiment
 from official_bert.runs.run import Run
 from tests.prepared_data import write_pretraining_data
+from tests.small_models import SMALL_ENCODER
 
 SMALL = (
-    "model.encoder.hidden_size=16",
-    "model.encoder.num_hidden_layers=1",
-    "model.encoder.num_attention_heads=2",
-    "model.encoder.intermediate_size=32",
-    "model.encoder.max_position_embeddings=16",
+    *SMALL_ENCODER,
     "train.batch_size=8",
     "train.steps=2",
 )

@@ -7,8 +7,8 @@ from official_bert.errors import InputError
 from official_bert.experiment import load_experiment
 from official_bert.model_folder import CONFIG_NAME
 from official_bert.runs.run_folder import RunFolder
-from tests.models.tiny import TINY
 from tests.prepared_data import write_pretraining_data
+from tests.small_models import TINY
 
 
 def test_a_run_that_is_older_than_a_field_goes_on(tmp_path):

@@ -9,8 +9,8 @@ from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.tasks.pretraining import PretrainingTask, next_token_targets
 from official_bert.text import Vocab
-from tests.models.tiny import TINY
 from tests.prepared_data import VOCAB
+from tests.small_models import TINY
 
 CAUSAL = TINY.replace(attention="causal")
 

@@ -20,13 +20,10 @@ from official_bert.tasks.sentence_prediction import SentencePredictionTask
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, opinions, prepare_table, settings
 from tests.public_data import public_data
+from tests.small_models import SMALL_ENCODER
 
 SMALL = (
-    "model.encoder.hidden_size=16",
-    "model.encoder.num_hidden_layers=2",
-    "model.encoder.num_attention_heads=2",
-    "model.encoder.intermediate_size=32",
-    "model.encoder.max_position_embeddings=16",
+    *SMALL_ENCODER,
     "model.encoder.initializer_range=0.2",
     "task=sentence_prediction",
     "optimizer.learning_rate=0.003",

@@ -1,9 +1,13 @@
-"""Small models with weights of a fixed seed, in memory and as a model folder."""
+"""Small models for all tests: configs, inputs, weights of a fixed seed, settings of small runs.
+
+`TINY` is for tests of layers and models alone, `tiny_config` for those that have a vocabulary.
+"""
 
 from __future__ import annotations
 
 import pathlib
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -17,6 +21,35 @@ from official_bert.text.tokenizer_config import TokenizerConfig
 WORDS = ("the", "capital", "of", "france", "is", "paris", "##ian", ".", "w1", "w2", "w3", "w4")
 TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
 MAX_POSITIONS = 24
+TINY = BertConfig(
+    vocab_size=50,
+    hidden_size=16,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=32,
+    max_position_embeddings=24,
+    initializer_range=0.3,
+)
+# Overrides of a config, for a run that takes seconds.
+SMALL_ENCODER = (
+    "model.encoder.hidden_size=16",
+    "model.encoder.num_hidden_layers=2",
+    "model.encoder.num_attention_heads=2",
+    "model.encoder.intermediate_size=32",
+    "model.encoder.max_position_embeddings=16",
+)
+
+
+def inputs(*lengths: int, width: int | None = None, seed: int = 0) -> dict[str, tf.Tensor]:
+    """Random ids in rows of these lengths, padded to `width` (the longest by default)."""
+    rng = np.random.default_rng(seed)
+    width = width or max(lengths)
+    mask = (np.arange(width) < np.array(lengths)[:, None]).astype(np.int32)
+    return {
+        "input_word_ids": tf.constant(rng.integers(1, 50, mask.shape) * mask, tf.int32),
+        "input_mask": tf.constant(mask),
+        "input_type_ids": tf.constant(rng.integers(0, 2, mask.shape) * mask, tf.int32),
+    }
 
 
 def tiny_bundle(**config_changes: object) -> Pretrained:
