@@ -1,7 +1,8 @@
-"""Where the tests find the public data and the real weights that are not part of the project.
+"""Where the tests find their data.
 
-A test that lacks something is skipped on a contributor's machine. Where the environment variable CI
-is set (`.ci/run` sets it) it fails: what is not tested there is not tested at all.
+TESTDATA is part of the project; the public data and the real weights are not. A test that lacks
+something of them is skipped on a contributor's machine. Where the environment variable CI is set
+(`.ci/run` sets it) it fails: what is not tested there is not tested at all.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NoReturn
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TESTDATA = ROOT / "tests" / "testdata"
 DATA = pathlib.Path(os.environ.get("BERT_TEST_DATA", ROOT.parent / "shared" / "data"))
 WEIGHTS = ROOT / ".cache" / "weights"
 _WEIGHT_PACKAGES = {

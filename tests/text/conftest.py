@@ -5,7 +5,7 @@ import functools
 import pytest
 
 from official_bert.text import BertTokenizer, Vocab
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -19,9 +19,11 @@ def published(name: str, lower_case: bool) -> BertTokenizer:
 
 @pytest.fixture
 def uncased() -> BertTokenizer:
-    return published("uncased", True)
+    """A small vocabulary of the tests' own."""
+    return BertTokenizer(Vocab.from_file(TESTDATA / "vocab.txt"), lower_case=True)
 
 
 @pytest.fixture
 def cased() -> BertTokenizer:
-    return published("cased", False)
+    """A small vocabulary of the tests' own."""
+    return BertTokenizer(Vocab.from_file(TESTDATA / "cased_vocab.txt"), lower_case=False)

@@ -6,7 +6,7 @@ import pytest
 
 from official_bert.errors import InputError
 from official_bert.text.tokenizer_config import load_beside
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]"]
 UNCASED = [*SPECIALS, "the", "##s", "é", "<S>"]
@@ -66,6 +66,13 @@ def test_what_contradicts_is_refused(tmp_path, case):
 def test_a_file_beside_a_vocabulary_of_another_name_does_not_count(tmp_path):
     path = _write(tmp_path, CASED, '{"do_lower_case": true}', "cased.txt")
     assert load_beside(path)[1].lower_case is False
+
+
+@pytest.mark.parametrize(("name", "lower_case"), [("vocab", True), ("cased_vocab", False)])
+def test_vocabularies_of_a_few_hundred_tokens(name, lower_case):
+    vocab, found = load_beside(TESTDATA / f"{name}.txt")
+    assert found.lower_case is lower_case
+    assert vocab.warnings == ()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from official_bert.errors import InputError
 from official_bert.text import BertTokenizer, Vocab, tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
-from tests.public_data import peer, public_data
+from tests.public_data import TESTDATA, peer
 from tests.text.conftest import SPECIAL
 
 
@@ -115,13 +115,13 @@ def test_save_and_load_give_the_same_tokenizer(tmp_path):
 
 def test_hugging_face_reads_what_is_saved(tmp_path):
     transformers = peer("transformers")
-    vocab = Vocab.from_file(public_data("vocab/bert-base-uncased/vocab.txt"))
+    vocab = Vocab.from_file(TESTDATA / "vocab.txt")
     ours = BertTokenizer(
         vocab, keep_special_tokens=True, added_tokens=["New York", "C++"], model_max_length=512
     )
     ours.save(tmp_path)
     theirs = transformers.BertTokenizerFast.from_pretrained(tmp_path)
-    assert len(theirs) == len(ours.vocab) == 30524
+    assert len(theirs) == len(ours.vocab) == 348
     assert theirs.model_max_length == 512
     for text in ("The [MASK] of New York, new york", "unaffable C++ c++ Élan", "漢字 [SEP] 1990s"):
         ids = theirs(text, add_special_tokens=False)["input_ids"]

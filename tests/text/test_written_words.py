@@ -5,12 +5,13 @@ from data_prep.finetuning.tagging_files import read_tagged_file
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.offsets import substrings
 from official_bert.text.written_words import WrittenWords
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
+from tests.text.conftest import published
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return BertTokenizer(Vocab.from_file(public_data("vocab/bert-base-uncased/vocab.txt")))
+    return BertTokenizer(Vocab.from_file(TESTDATA / "vocab.txt"))
 
 
 def _words(tokenizer, texts):
@@ -62,7 +63,8 @@ def test_texts_of_a_batch_do_not_touch(tokenizer):
         ("ner/wikigold/wikigold.conll.txt", 0.996),
     ],
 )
-def test_words_with_spaces_between_are_found_again(tokenizer, name, share):
+def test_words_with_spaces_between_are_found_again(name, share):
+    tokenizer = published("uncased", True)
     sentences, _ = read_tagged_file(public_data(name))
     texts = [" ".join(sentence.words) for sentence in sentences]
     found = _words(tokenizer, texts).to_list()
