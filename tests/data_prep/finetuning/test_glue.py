@@ -7,7 +7,7 @@ from data_prep.finetuning.folder import write_folder
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from tests.finetuning_data import read_records, settings, values
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 FIXTURES = "fixtures/hf_datasets_dummy/glue"
 # Task -> folder of the fixture, rows by split, a row.
@@ -58,14 +58,45 @@ PUBLISHED = {
 }
 
 
+# Task -> rows by split, a row; the folder of the test data has the name of the task.
+OUR_OWN = {
+    "cola": (
+        {"train": 6, "dev": 2, "test": 3},
+        {"text_a": "The train left late.", "label": "1", "label_id": 1},
+    ),
+    "sst2": (
+        {"train": 32, "dev": 4},
+        {"text_a": "warm and funny", "label": "1", "label_id": 1},
+    ),
+    "stsb": (
+        {"train": 3, "dev": 2, "test": 1},
+        {
+            "text_a": "A girl is laughing.",
+            "text_b": "A girl laughs.",
+            "label": 5.0,
+            "label_id": 5.0,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("task", OUR_OWN)
+def test_layout(task):
+    _check_rows(task, TESTDATA / task, *OUR_OWN[task])
+
+
 @pytest.mark.parametrize("task", PUBLISHED)
 def test_published_layout(task):
     folder, counts, first_of_dev = PUBLISHED[task]
-    data_set = make_data_set(settings(task, public_data(FIXTURES) / folder))
+    _check_rows(task, public_data(FIXTURES) / folder, counts, first_of_dev)
+
+
+def _check_rows(task, folder, counts, first_of_dev):
+    data_set = make_data_set(settings(task, folder))
     rows = {split: list(data_set.examples(split)) for split in data_set.splits}
     assert {split: len(of_split) for split, of_split in rows.items()} == counts
     assert all("label" in row for split in ("train", "dev") for row in rows[split])
-    assert not any("label" in row for row in rows["test"])
+    assert not any("label" in row for row in rows.get("test", ()))
     if first_of_dev is not None:
         first = dict(rows["dev"][0])
         del first["id"]

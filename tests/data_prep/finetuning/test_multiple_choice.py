@@ -6,7 +6,7 @@ import pytest
 from data_prep.finetuning.multiple_choice import MultipleChoiceDataSet
 from official_bert.errors import InputError
 from tests.finetuning_data import TOKENS, settings
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 CLS, SEP = 2, 3
 ID = {token: number for number, token in enumerate(TOKENS)}
@@ -154,6 +154,22 @@ def test_files_of_other_kinds_and_folders_without_any(tmp_path):
         _data_set(train=tmp_path / "a.txt")
     with pytest.raises(InputError, match="none of train.csv, train.jsonl"):
         MultipleChoiceDataSet(settings("swag", tmp_path))
+
+
+def test_rows_of_swag():
+    first, second, third = _data_set(train=TESTDATA / "swag.csv").examples("train")
+    assert second == {
+        "id": 1,
+        "prompt": "The chain is dry, and it complains.",
+        "choices": [
+            "He eats the chain.",
+            "He puts oil on it, slowly.",
+            "He sings to the moss.",
+            "He sells the night.",
+        ],
+        "answer": 1,
+    }
+    assert [row["answer"] for row in (first, second, third)] == [0, 1, 3]
 
 
 def test_published_files():

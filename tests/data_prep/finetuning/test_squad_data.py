@@ -16,7 +16,7 @@ from official_bert.errors import InputError
 from official_bert.text import Vocab
 from tests import finetuning_data
 from tests.data_prep.finetuning.squad_json import question, write_squad
-from tests.public_data import ROOT, public_data
+from tests.public_data import ROOT, TESTDATA
 
 VOCAB = Vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "paris", "where", "?", "big"])
 FLAGS = {"doc_stride": 4, "max_query_length": 6, "version_2_with_negative": None}
@@ -123,8 +123,8 @@ def test_the_command_refuses_a_v2_file_without_the_switch(tmp_path):
     process = subprocess.run(
         [
             sys.executable, "-m", "data_prep.create_finetuning_data", "--task=squad_v1",
-            f"--dev_file={public_data('squad/cs224n/dev-v2.0.json')}",
-            f"--vocab_file={public_data('vocab/bert-base-uncased/vocab.txt')}",
+            f"--dev_file={TESTDATA / 'squad.json'}",
+            f"--vocab_file={TESTDATA / 'vocab.txt'}",
             f"--output_dir={tmp_path / 'data'}",
         ],
         cwd=ROOT, capture_output=True, text=True,

@@ -10,7 +10,7 @@ from data_prep.finetuning.answer_spans import AnswerSpan, find_answer
 from data_prep.finetuning.squad_files import read_squad
 from official_bert.errors import InputError
 from tests.data_prep.finetuning.squad_json import question, write_squad
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 
 def _read(path, allow_impossible=False, with_answers=True):
@@ -61,20 +61,39 @@ def test_real_files(name, settings, count):
     assert len(_read(public_data(name), **settings)) == count
 
 
+def test_a_file_with_impossible_questions():
+    rows = _read(TESTDATA / "squad.json", allow_impossible=True)
+    assert [row["id"] for row in rows] == [f"own-{number:02}" for number in range(1, 16)]
+    assert [row["id"] for row in rows if row["is_impossible"]] == ["own-05", "own-10", "own-15"]
+    assert [row["title"] for row in rows[::5]] == ["The mill", "The café", "The night train"]
+    assert rows[6]["question"] == "Who owned the Café Zéro?"
+    assert rows[6]["answers"] == [{"text": "Émile Brandt", "answer_start": 137}]
+    assert rows[14]["answers"] == []
+
+
 def test_a_v2_file_needs_the_switch():
-    path = public_data("squad/cs224n/dev-v2.0.json")
+    path = TESTDATA / "squad.json"
     with pytest.raises(InputError, match=r"qas\[\d+\]: .* is impossible: give --task=squad_v2"):
         _read(path)
 
 
-def test_a_file_without_answers_is_not_for_training():
-    path = public_data("squad/cs224n/test-v2.0.json")
+def test_a_file_without_answers_is_not_for_training(tmp_path):
+    unanswered = {"id": "q1", "question": "where?"}
+    path = write_squad(tmp_path / "f.json", ("in Paris", [unanswered]))
     with pytest.raises(InputError, match="has no answers and does not say is_impossible"):
         _read(path, allow_impossible=True)
 
 
-def test_the_flat_layout_of_another_program():
-    path = public_data("fixtures/hf_transformers/SQUAD/sample.json")
+def test_the_flat_layout_of_another_program(tmp_path):
+    row = {
+        "answers": {"answer_start": [3], "text": ["Paris"]},
+        "context": "in Paris",
+        "id": "q1",
+        "question": "where?",
+        "title": "Paris",
+    }
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps({"version": "2.0", "data": [row]}))
     with pytest.raises(InputError, match=r"data\[0\] has no 'paragraphs', it has \['answers'"):
         _read(path, allow_impossible=True)
 

@@ -11,7 +11,7 @@ from data_prep.finetuning.squad_files import read_squad
 from data_prep.finetuning.squad_records import WindowMaker
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.windows import WindowRule
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 WORDS = ("where", "is", "paris", "in", "france", "?", ",", "caf", "##e", "5", "km", "big")
 VOCAB = Vocab(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
@@ -143,9 +143,9 @@ def test_an_answer_at_the_very_end_and_one_that_is_the_context():
 
 
 def test_scripts_without_spaces_are_cut_at_characters():
-    vocab = Vocab.from_file(public_data("vocab/bert-base-chinese/vocab.txt"))
-    tokenizer = BertTokenizer(vocab, lower_case=True)
     context = "黑豹队的防守只丢了308分，在联赛中排名第六。"
+    vocab = Vocab([*VOCAB.tokens, "308", *sorted(set(context) - set("308")), "多", "少", "？"])
+    tokenizer = BertTokenizer(vocab, lower_case=True)
     answers = ["308", "第六", "黑豹队", "联赛中排名"]
     rows = [_row(a, "黑豹队的防守丢了多少分？", context, (a, context.index(a))) for a in answers]
     maker = WindowMaker(tokenizer, vocab, WindowRule(), for_training=True)
@@ -184,11 +184,27 @@ def real_tokenizer(request):
 @pytest.mark.parametrize("name", REAL_FILES)
 @pytest.mark.parametrize("doc_stride", [128, 32])
 def test_gold_answers_of_real_files_come_back(name, doc_stride, real_tokenizer):
-    """Every answer that begins and ends with a token; the others lie within what comes back."""
     answerable, within_a_word = REAL_FILES[name]
     rows = list(read_squad(public_data(name), allow_impossible=True, with_answers=True))
-    rule = WindowRule(384, doc_stride, 64)
-    maker = WindowMaker(real_tokenizer, real_tokenizer.vocab, rule, for_training=True)
+    maker = WindowMaker(
+        real_tokenizer, real_tokenizer.vocab, WindowRule(384, doc_stride, 64), for_training=True
+    )
+    _check_gold_answers_come_back(maker, rows, answerable, within_a_word)
+
+
+@pytest.mark.parametrize(("vocab", "lower_case"), [("vocab.txt", True), ("cased_vocab.txt", False)])
+@pytest.mark.parametrize("doc_stride", [16, 64])
+def test_gold_answers_come_back_from_small_pieces(vocab, lower_case, doc_stride):
+    tokenizer = BertTokenizer(Vocab.from_file(TESTDATA / vocab), lower_case)
+    rows = list(read_squad(TESTDATA / "squad.json", allow_impossible=True, with_answers=True))
+    maker = WindowMaker(
+        tokenizer, tokenizer.vocab, WindowRule(128, doc_stride, 48), for_training=True
+    )
+    _check_gold_answers_come_back(maker, rows, answerable=12, within_a_word=0)
+
+
+def _check_gold_answers_come_back(maker, rows, answerable, within_a_word):
+    """Every answer that begins and ends with a token; the others lie within what comes back."""
     found = collections.defaultdict(set)
     most = collections.defaultdict(list)
     for record in maker.records(rows):

@@ -167,8 +167,9 @@ def test_published_names_are_found(tmp_path):
     (tmp_path / "train.txt").write_text("ann B-PER\n")
     with pytest.raises(InputError, match="has train.txt and eng.train: say which by --train_file"):
         TaggingDataSet(given)
+    (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="has none of train.txt, train.conll"):
-        TaggingDataSet(settings("conll", public_data("ner"), vocab=Vocab(TOKENS), **FLAGS))
+        TaggingDataSet(settings("conll", tmp_path / "none", vocab=Vocab(TOKENS), **FLAGS))
 
 
 def test_a_file_without_entities(tmp_path):

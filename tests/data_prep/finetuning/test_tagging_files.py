@@ -11,7 +11,7 @@ from data_prep.finetuning.tagging_schemes import (
     violations,
 )
 from official_bert.errors import InputError
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 # One text in each convention: a person; a company next to another; a place of one word.
 IOB2 = [["B-PER", "I-PER", "O", "B-ORG", "I-ORG", "B-ORG", "O"], ["B-LOC", "O"]]
@@ -120,6 +120,16 @@ def test_bytes_that_are_no_text_and_a_missing_file(tmp_path):
         read_tagged_file(path)
     with pytest.raises(InputError, match="cannot read .*nowhere: No such file"):
         read_tagged_file(tmp_path / "nowhere")
+
+
+def test_sentences_of_two_documents():
+    read, found = read_tagged_file(TESTDATA / "entities.conll")
+    assert found == "iob2"
+    assert [len(sentence.words) for sentence in read] == [9, 9, 12, 3]
+    assert read[0].document == read[1].document != read[2].document == read[3].document
+    assert list(read[2].words[:4]) == ["In", "Zürich", "Geneva", "trains"]
+    assert list(read[2].tags[:4]) == ["O", "B-LOC", "B-LOC", "O"]
+    assert list(read[3].tags) == ["O", "O", "O"]
 
 
 @pytest.mark.parametrize(
