@@ -24,7 +24,7 @@ _WORD = re.compile("[^ \t\n\r\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u
 Vectors = dict[str, np.ndarray]
 
 # Of the vectors of one text.
-_MOST_BYTES = 1 << 30
+MOST_BYTES = 1 << 30
 
 
 @dataclasses.dataclass
@@ -126,7 +126,7 @@ class FeatureExtractor:
         encoder = bundle.encoder
         # The widest choice of layers is four side by side.
         width = sum(4 if name == "concat_last_four" else 1 for name in layers)
-        self._most_tokens = _MOST_BYTES // (4 * width * bundle.config.hidden_size)
+        self._most_tokens = MOST_BYTES // (4 * width * bundle.config.hidden_size)
 
         @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * 3, autograph=False)
         def compute(ids: tf.Tensor, mask: tf.Tensor, types: tf.Tensor) -> dict[str, tf.Tensor]:

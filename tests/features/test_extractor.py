@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from official_bert.checkpoints.load import load_pretrained
 from official_bert.errors import InputError
+from official_bert.features import extractor
 from official_bert.features.extractor import FeatureExtractor
 from official_bert.features.writers import write_features
 from official_bert.models.states import check_choice
@@ -239,3 +240,14 @@ def test_a_text_of_3000_words_has_one_vector_for_each_piece(real):
     inner = slice(start + 1 + 32, start + 1 + 94)
     np.testing.assert_allclose(vectors[inner], states[33:95], atol=2e-5)
     assert len(features.words) == 3000
+
+
+def test_a_text_whose_vectors_do_not_fit_is_refused_with_the_limit(monkeypatch):
+    monkeypatch.setattr(extractor, "MOST_BYTES", 4 * 16 * 10)  # Ten vectors of 16 numbers.
+    few = FeatureExtractor(tiny_bundle(), ["-1"])
+    (features,) = few([["w1 " * 10]])
+    assert features.token_vectors["-1"].shape == (12, 16)
+    with pytest.raises(InputError, match="'w1 w1 .* has 11 tokens; with these layers at most 10 f"):
+        few([["the"], ["w1 " * 11]])
+    with pytest.raises(InputError, match="at most 2 fit into memory: split it into lines"):
+        FeatureExtractor(tiny_bundle(), ["concat_last_four"])([["w1 w2 w3"]])
