@@ -19,7 +19,7 @@ from official_bert.runs.run import Run
 from official_bert.tasks.sentence_prediction import SentencePredictionTask
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, opinions, prepare_table, settings
-from tests.public_data import public_data
+from tests.public_data import TESTDATA
 from tests.small_models import SMALL_ENCODER
 
 SMALL = (
@@ -158,9 +158,8 @@ def test_numbers_are_learnt(tmp_path):
     assert float(lines[1].split("\t")[1]) == pytest.approx(4.0, abs=0.5)
 
 
-def test_published_rows_of_sts_b_train(tmp_path):
-    folder = public_data("fixtures/hf_datasets_dummy/glue/stsb/dummy_data/SST-B")
-    given = settings("stsb", folder, max_seq_length=16)
+def test_rows_of_sts_b_train(tmp_path):
+    given = settings("stsb", TESTDATA / "stsb", max_seq_length=16)
     write_folder(make_data_set(given), given, tmp_path / "data", num_shards=1, overwrite=False)
     _, before = _trained(tmp_path / "data", tmp_path / "a", "train.steps=1", "train.batch_size=3")
     _, after = _trained(tmp_path / "data", tmp_path / "b", "train.steps=60", "train.batch_size=3")

@@ -20,7 +20,7 @@ from official_bert.tasks.feature_tagging import FeatureTaggingTask
 from official_bert.tasks.tagging import TaggingTask, tagged_lines
 from official_bert.text import Vocab
 from tests.finetuning_data import TOKENS, settings
-from tests.public_data import ROOT, public_data
+from tests.public_data import ROOT, TESTDATA, public_data
 
 LABELS = iob2_labels(["LOC", "PER"])
 OUT, B_LOC, I_LOC, B_PER, I_PER = range(5)
@@ -122,7 +122,14 @@ def test_predictions_are_the_input_with_a_column_more(task, tmp_path):
 
 @pytest.mark.parametrize("name", ["wnut17/emerging.dev.conll", "wikigold/wikigold.conll.txt"])
 def test_published_files_are_written_back(name):
-    path = public_data(f"ner/{name}")
+    _check_written_back(public_data(f"ner/{name}"))
+
+
+def test_a_file_of_four_columns_is_written_back():
+    _check_written_back(TESTDATA / "entities.conll")
+
+
+def _check_written_back(path):
     sentences, _ = read_tagged_file(path)
     examples = [
         {

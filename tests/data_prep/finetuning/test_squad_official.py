@@ -13,7 +13,7 @@ from data_prep.finetuning.squad_records import WindowMaker
 from official_bert.data import pipeline
 from official_bert.text import BertTokenizer, Vocab
 from official_bert.text.windows import WindowRule
-from tests.public_data import public_data
+from tests.public_data import TESTDATA, public_data
 
 SETTINGS = {"max_seq_length": 128, "doc_stride": 48, "max_query_length": 16}
 
@@ -72,14 +72,14 @@ def test_windows_and_answers_are_the_same(source):
         }
 
 
-def test_its_records_can_be_trained_on(source, tmp_path):
+def test_its_records_can_be_trained_on(tmp_path):
     writer = squad_lib.FeatureWriter(str(tmp_path / "train.tfrecord"), is_training=True)
-    _official(source, public_data("vocab/bert-base-uncased/vocab.txt"), writer.process_feature)
+    _official(TESTDATA / "squad.json", TESTDATA / "vocab.txt", writer.process_feature)
     writer.close()
     paths = [str(tmp_path / "train.tfrecord")]
     parse = pipeline.make_parser(
         pipeline.present_features("question_answering", paths),
-        sizes={"S": 128, "vocab_size": 30522, "type_vocab_size": 2},
+        sizes={"S": 128, "vocab_size": 346, "type_vocab_size": 2},
         pad_to_max=False,
     )
     batch = parse(next(iter(pipeline.evaluation_batches(paths, batch_size=8))))
