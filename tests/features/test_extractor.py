@@ -13,7 +13,7 @@ from official_bert.features import extractor
 from official_bert.features.extractor import FeatureExtractor
 from official_bert.features.writers import write_features
 from official_bert.models.states import check_choice
-from tests.public_data import TESTDATA, peer, public_data, weights
+from tests.public_data import peer, public_data, weights
 from tests.small_models import MAX_POSITIONS, TOKENS, tiny_bundle
 
 CLS, SEP = 2, 3
@@ -218,8 +218,8 @@ def test_every_layer_equals_transformers(real):
 
 
 def test_a_text_of_3000_words_has_one_vector_for_each_piece(real):
-    words = (TESTDATA / "sentences.txt").read_text().split()
-    text = " ".join((words * 11)[:3000])
+    words = public_data("fixtures/google_bert/sample_text.txt").read_text().split()
+    text = " ".join((words * 6)[:3000])
     (features,) = FeatureExtractor(real, ["-1"], max_seq_length=128)([[text]])
     pieces = real.tokenizer.tokenize([text])[0].numpy()
     assert features.ids.tolist() == [101, *pieces, 102]
@@ -250,4 +250,4 @@ def test_a_text_whose_vectors_do_not_fit_is_refused_with_the_limit(monkeypatch):
     with pytest.raises(InputError, match="'w1 w1 .* has 11 tokens; with these layers at most 10 f"):
         few([["the"], ["w1 " * 11]])
     with pytest.raises(InputError, match="at most 2 fit into memory: split it into lines"):
-        FeatureExtractor(tiny_bundle(), ["concat_last_four"])([["w1 w2 w3"]])
+        FeatureExtractor(tiny_bundle(num_hidden_layers=4), ["concat_last_four"])([["w1 w2 w3"]])
