@@ -8,6 +8,7 @@ import json
 import pathlib
 import random
 import struct
+import sys
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -112,7 +113,12 @@ def _json_lines(path: pathlib.Path, rng: random.Random) -> None:
 
 
 def _yaml(path: pathlib.Path, rng: random.Random) -> None:
-    path.write_text(yaml.safe_dump(value_changed(yaml.safe_load(path.read_text("utf-8")), rng)))
+    changed = value_changed(yaml.safe_load(path.read_text("utf-8")), rng)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)  # The writer's, for what is nested deep; readers have theirs.
+    text = yaml.safe_dump(changed)
+    sys.setrecursionlimit(limit)
+    path.write_text(text)
 
 
 def _text(path: pathlib.Path, rng: random.Random) -> None:
