@@ -104,10 +104,11 @@ def atomic_folder(
 def temporary_folder(final: pathlib.Path) -> Iterator[pathlib.Path]:
     """Gives an empty folder with a hidden name beside `final`, to be moved there in the block.
 
-    What is not moved is removed at the end of the block.
+    What is not moved is removed at the end of the block, with folders above it that are new.
     """
     if final.is_mount():
         raise InputError(f"{final} is where a disk is mounted: give the name of a folder in it")
+    new_parents = [path for path in final.parents if not path.exists()]
     final.parent.mkdir(parents=True, exist_ok=True)
     tidy(final.parent)
     temporary = _hidden(final, _NEW)
@@ -118,6 +119,9 @@ def temporary_folder(final: pathlib.Path) -> Iterator[pathlib.Path]:
         finally:
             _remove(temporary)
             os.close(descriptor)
+            with contextlib.suppress(OSError):  # The first that has something in it stays.
+                for path in new_parents:
+                    path.rmdir()
 
 
 def check_free(path: pathlib.Path, *, overwrite: bool) -> None:

@@ -16,8 +16,9 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("features")
     write_model_folder(folder / "model", tiny_bundle())
     write_model_folder(folder / "causal", tiny_bundle(attention="causal"))
-    (folder / "text.txt").write_bytes(b"the capital\n\n  w1 ||| w2 \xff\n" + b"w3 " * 100)
+    (folder / "text.txt").write_bytes(b"the capital\n\n  w1 ||| w2 \n" + b"w3 " * 100)
     (folder / "empty.txt").write_text("")
+    (folder / "latin1.txt").write_bytes(b"the capital\n\nw1 \xff w2\n")
     return folder
 
 
@@ -72,6 +73,7 @@ def test_words_of_the_whole_file_in_arrays(folder):
     [
         (["--input_file={folder}/nowhere"], "/nowhere: No such file or directory"),
         (["--input_file={folder}/empty.txt"], "empty.txt is empty: give a text a line"),
+        (["--input_file={folder}/latin1.txt"], "latin1.txt, line 3: b'w1 "),
         (["--output_file={folder}/no/a"], "no such folder"),
         (["--layers=7"], "layer 7 is not there: the encoder has 2"),
         (["--layers="], "--layers=: give some, each once"),

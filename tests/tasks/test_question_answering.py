@@ -198,7 +198,10 @@ def test_the_command_answers_a_question_on_a_file(models, tmp_path):
     ("flags", "message"),
     [
         (["--question=who?"], "--question and --context_file go together"),
-        (["--question=?", "--context_file=nowhere.txt"], "cannot read --context_file=nowhere.txt"),
+        (
+            ["--question=?", "--context_file=nowhere.txt"],
+            "cannot read nowhere.txt: No such file",
+        ),
     ],
 )
 def test_mistakes_of_the_command(flags, message, tmp_path):
