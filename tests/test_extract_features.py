@@ -73,7 +73,7 @@ def test_words_of_the_whole_file_in_arrays(folder):
     [
         (["--input_file={folder}/nowhere"], "/nowhere: No such file or directory"),
         (["--input_file={folder}/empty.txt"], "empty.txt is empty: give a text a line"),
-        (["--input_file={folder}/latin1.txt"], "latin1.txt, line 3: b'w1 "),
+        (["--input_file={folder}/latin1.txt", "--layers=-1"], "latin1.txt, line 3: b'w1 "),
         (["--output_file={folder}/no/a"], "no such folder"),
         (["--layers=7"], "layer 7 is not there: the encoder has 2"),
         (["--layers="], "--layers=: give some, each once"),

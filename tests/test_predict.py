@@ -23,7 +23,7 @@ def run(*arguments, stdin=b""):
 
 
 def test_lines_of_text_get_readable_answers(model_dir):
-    lines = "w1 [MASK] of [MASK]\n\n\xff\x00w2 😀\n".encode("latin-1", errors="replace")
+    lines = "w1 [MASK] of [MASK]\n\n\x00w2 😀\n".encode()
     process = run(f"--model_dir={model_dir}", "--top_k=2", "--batch_size=2", stdin=lines)
     assert process.returncode == 0, process.stderr.decode()
     output = process.stdout.decode().split("\n")
@@ -32,6 +32,14 @@ def test_lines_of_text_get_readable_answers(model_dir):
     assert output[4] == "  mask 2"
     assert output[7:9] == ["", "  (no [MASK] in it)"]
     assert output[10] == "  (no [MASK] in it)"
+
+
+def test_text_in_another_encoding_is_named_with_the_remedy(model_dir):
+    process = run(f"--model_dir={model_dir}", stdin=b"w1 [MASK]\n\nw1 \xff [MASK]\n")
+    assert process.returncode == 2
+    message = process.stderr.decode()
+    assert "error: standard input, line 3: b'w1 " in message
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in message
 
 
 def test_pairs_from_a_file_to_json_lines(model_dir, tmp_path):
