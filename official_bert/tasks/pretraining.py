@@ -57,7 +57,6 @@ class PretrainingTask(Task):
         super().__init__(manifest, vocab, experiment)
         self._masks = manifest.option("masks", str, choices=("static", "dynamic", "none"))
         self._has_pairs = manifest.option("objective", str) == "bert"
-        self._max_predictions = manifest.option("max_predictions_per_record", int, least=0)
         self._max_instances = manifest.option("max_instances_per_record", int, least=1)
         pair_losses = ("next_sentence_loss",) if self._has_pairs else ()
         self.losses = ("masked_lm_loss", *pair_losses)
@@ -69,6 +68,11 @@ class PretrainingTask(Task):
             "masked_lm_perplexity",
             *pair_metrics,
         )
+
+    @property
+    def _max_predictions(self) -> int:
+        """Masked positions of the fullest record, which packed rows may have of several instances."""
+        return self.manifest.option("max_predictions_per_record", int, least=0)
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
         """The largest lengths and values of these records, for the parser."""
