@@ -71,7 +71,7 @@ class PretrainingTask(Task):
 
     @property
     def _max_predictions(self) -> int:
-        """Masked positions of the fullest record, which packed rows may have of several instances."""
+        """Masked positions of the fullest record; a packed one has those of several instances."""
         return self.manifest.option("max_predictions_per_record", int, least=0)
 
     def sizes(self, config: BertConfig) -> dict[str, int]:
