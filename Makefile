@@ -31,8 +31,9 @@ $(DEVELOPMENT): requirements.txt requirements-dev.txt | $(RUN)
 
 # ---- checks -------------------------------------------------------------------------------------
 
-# Two files of tests at a time; each file's tests share what they set up.
-PYTEST := $(RUN) -m pytest --numprocesses=2 --dist=loadfile
+# Two files of tests at a time; each file's tests share what they set up. Memory that TensorFlow's
+# threads have freed goes back to the system, since one process runs hundreds of tests.
+PYTEST := MALLOC_ARENA_MAX=2 $(RUN) -m pytest --numprocesses=2 --dist=loadfile
 
 test: $(DEVELOPMENT)
 	$(PYTEST)
