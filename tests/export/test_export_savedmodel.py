@@ -124,8 +124,7 @@ def test_an_export_that_answers_otherwise_is_not_left(tmp_path, monkeypatch):
     monkeypatch.setattr(verify, "cases", of_the_real_model)
     with pytest.raises(verify.VerificationError, match="differs by"):
         saving.export_savedmodel(model_dir, tmp_path / "export", names=("embed",))
-    assert not (tmp_path / "export" / "1").exists()
-    assert list((tmp_path / "export").iterdir()) == []
+    assert not (tmp_path / "export").exists()
 
 
 def test_a_left_to_right_model_with_a_bilstm(tmp_path):
