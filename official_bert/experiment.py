@@ -225,8 +225,9 @@ class RuntimeConfig(Section):
     """Devices and numbers.
 
     Attributes:
-        strategy: one_device, mirrored, multi_worker_mirrored or tpu.
-        num_gpus: GPUs of this machine that are used; 0: the CPU.
+        strategy: one_device, mirrored, multi_worker_mirrored or tpu; auto: the TPU that --tpu
+            names, else all workers of TF_CONFIG, else all GPUs of the machine, else its CPU.
+        num_gpus: GPUs of this machine that are used; unset: all; 0: the CPU.
         precision: float32, mixed_bfloat16 or mixed_float16.
         deterministic: TensorFlow's deterministic kernels, so that the same run gives the same
             weights bit for bit.
@@ -234,9 +235,9 @@ class RuntimeConfig(Section):
     """
 
     strategy: str = bounded(
-        "one_device", choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu")
+        "auto", choices=("auto", "one_device", "mirrored", "multi_worker_mirrored", "tpu")
     )
-    num_gpus: int = bounded(0, least=0, most=1_000)
+    num_gpus: int | None = bounded(None, least=0, most=1_000)
     precision: str = bounded("float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
     deterministic: bool = True
     jit_compile: bool = False

@@ -29,7 +29,9 @@ _MODE = flags.DEFINE_enum(
 _EVAL_TIMEOUT = flags.DEFINE_float(
     "eval_timeout", 3600.0, "Seconds without a new checkpoint after which --mode=eval ends."
 )
-_TPU = flags.DEFINE_string("tpu", None, "TPU address, or 'local'; for runtime.strategy=tpu.")
+_TPU = flags.DEFINE_string(
+    "tpu", None, "Train on the TPU of this name or address; 'local': on the machine's own."
+)
 _ON_NONFINITE = flags.DEFINE_enum(
     "on_nonfinite",
     "stop",

@@ -23,3 +23,10 @@ def test_data_files_are_installed(package):
     data = {path for path in files if path.suffix not in (".py", ".pyc", ".md")}
     assert ROOT / package / "py.typed" in installed
     assert data == installed
+
+
+def test_the_gpu_extra_is_the_same_tensorflow():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (gpu,) = project["project"]["optional-dependencies"]["gpu"]
+    required = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
+    assert gpu.replace("[and-cuda]", "") in required

@@ -32,7 +32,13 @@ from official_bert.training.layer_rates import freeze_layers, layer_rate_shares
 from official_bert.training.optimization import make_optimizer
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
-from official_bert.training.strategy import is_chief, make_strategy, set_runtime
+from official_bert.training.strategy import (
+    choose_devices,
+    is_chief,
+    make_strategy,
+    set_runtime,
+    visible_devices,
+)
 
 
 class Run:
@@ -41,7 +47,7 @@ class Run:
     Args:
         experiment: see `load_experiment`; it is not changed.
         model_dir: the model folder; made if it is not there.
-        tpu: address of the TPU, for `runtime.strategy: tpu`.
+        tpu: address of the TPU to train on.
         trained: the experiment is that of a model folder whose own weights are used: the checkpoint
             that it started from is not read, and may be gone.
 
@@ -70,11 +76,15 @@ class Run:
             precision=runtime.precision,
             deterministic=runtime.deterministic,
         )
-        self._strategy = make_strategy(runtime.strategy, num_gpus=runtime.num_gpus, tpu=tpu)
+        devices = choose_devices(runtime.strategy, runtime.num_gpus, visible_devices(), tpu=tpu)
+        self._strategy = make_strategy(devices, tpu=tpu)
         self._writes = is_chief(self._strategy)
         self._pretrained = None if trained else load_start(experiment, self._data, self._strategy)
         self._experiment, self._encoder_config = resolve(
-            experiment, self._pretrained, self._data.manifest.vocab_size
+            experiment,
+            self._pretrained,
+            vocab_size=self._data.manifest.vocab_size,
+            strategy=devices.strategy,
         )
         self._task.check_encoder(self._encoder_config)
         self._pipeline = InputPipeline(
@@ -103,6 +113,8 @@ class Run:
             InputError: it is no model folder, or the data does not go with it.
         """
         experiment = RunFolder(model_dir).experiment()
+        # The devices of this machine, whatever the training ran on.
+        experiment.runtime.strategy, experiment.runtime.num_gpus = "auto", None
         if data_path is not None:
             experiment.data.path = data_path
         if eval_split is not None:

@@ -56,16 +56,18 @@ def _check_casing(data: PreparedData, pretrained: Pretrained) -> None:
 
 
 def resolve(
-    experiment: ExperimentConfig, pretrained: Pretrained | None, vocab_size: int
+    experiment: ExperimentConfig, pretrained: Pretrained | None, *, vocab_size: int, strategy: str
 ) -> tuple[ExperimentConfig, BertConfig]:
-    """A copy of the config in which the shape of the encoder is complete, and that shape.
+    """A copy of the config in which encoder and strategy are complete, and the encoder's shape.
 
     Args:
         experiment: the run.
         pretrained: brings the shape of its encoder along.
         vocab_size: of the prepared data, where neither the config nor the checkpoint has one.
+        strategy: the one that is used.
     """
     resolved = copy.deepcopy(experiment)
+    resolved.runtime.strategy = strategy
     if pretrained is not None:
         resolved.model.encoder.override(pretrained.config.to_dict())
     if resolved.model.encoder.vocab_size is None:
