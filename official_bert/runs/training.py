@@ -1,0 +1,186 @@
+"""Training: from where the model folder stands to the last step."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from absl import logging
+
+from official_bert.atomic import folder_lock
+from official_bert.errors import InputError
+from official_bert.runs.input_pipeline import InputPipeline
+from official_bert.runs.phases import Phase, learning_rate_schedule
+from official_bert.runs.prepared_data import PreparedData
+from official_bert.runs.setup import RunSetup
+from official_bert.training import loop
+from official_bert.training.checkpointing import Checkpoints
+from official_bert.training.layer_rates import layer_rate_shares
+from official_bert.training.optimization import make_optimizer
+from official_bert.training.run_log import RunLog
+from official_bert.training.step import TrainingModel
+
+
+def train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
+    """See `Run.train`."""
+    _check_name(run.folder.path)
+    # Of several workers one alone writes.
+    lock = folder_lock(run.folder.path, "training") if run.writes else nullcontext()
+    with lock:
+        return _train(run, evaluate=evaluate, skip_nonfinite=skip_nonfinite)
+
+
+def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
+    config = run.experiment.train
+    total_steps = run.total_steps()
+    phases = _phases(run, total_steps)
+    if run.writes:
+        run.folder.prepare(run.experiment, run.encoder_config, run.data.manifest, run.data.folder)
+    finished = run.folder.results()
+    if finished is not None and finished["total_steps"] == total_steps:
+        logging.info("%s is finished: %d steps", run.folder.path, total_steps)
+        return finished
+    with run.strategy.scope():
+        training_model = _make_training_model(run, phases)
+    checkpoints = Checkpoints(
+        run.folder.path,
+        training_model,
+        keep=config.keep_checkpoints,
+        every_steps=config.checkpoint_every_steps,
+        every_seconds=config.checkpoint_every_seconds,
+        writes=run.writes,
+    )
+    start_step = checkpoints.restore()
+    if start_step:
+        logging.info("going on from step %d of %s", start_step, run.folder.path)
+    best = run.best_model(training_model.model)
+    eval_split, splits = run.experiment.data.eval_split, run.data.manifest.splits
+    evaluated = evaluate and eval_split in splits
+    if evaluate and not evaluated:
+        logging.warning(
+            "no evaluation: %s has no split %r, only %s (data.eval_split chooses one)",
+            run.data.folder,
+            eval_split,
+            ", ".join(splits),
+        )
+    training = loop.TrainingLoop(
+        training_model,
+        checkpoints,
+        RunLog(
+            run.folder.path,
+            start_step=start_step,
+            total_steps=total_steps,
+            writes=run.writes,
+        ),
+        evaluate=run.make_evaluation(training_model.model) if evaluated else None,
+        best=best,
+        log_every_steps=config.log_every_steps,
+        evaluate_every_steps=_steps_between_evaluations(run),
+        patience=run.experiment.evaluation.patience if evaluated else 0,
+        skip_nonfinite=skip_nonfinite,
+    )
+    for phase in phases:
+        if start_step < phase.stop or phase is phases[-1]:
+            _train_phase(run, training, phase, max(start_step, phase.start))
+    score = best.score() if evaluated and run.writes else None
+    if score is None:
+        return {}
+    return run.write_results(score["step"], score["metrics"], total_steps)
+
+
+def _train_phase(run: RunSetup, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
+    with phase.pipeline.bad_records_named(run.experiment.data.train_split):
+        try:
+            training.run(
+                phase.pipeline.training_dataset(start_step - phase.start),
+                start_step=start_step,
+                stop_step=phase.stop,
+            )
+        except loop.NonFiniteLossError as error:
+            _report_nonfinite(run, error, phase)
+
+
+def _phases(run: RunSetup, total_steps: int) -> list[Phase]:
+    second = run.experiment.second_phase
+    if not second.path:
+        return [Phase(run.pipeline, 0, total_steps)]
+    data = PreparedData(second.path, run.experiment)
+    for name in ("vocab_sha256", "labels"):
+        if getattr(data.manifest, name) != getattr(run.data.manifest, name):
+            raise InputError(
+                f"{second.path} has another {name} than {run.data.folder}: both phases "
+                "train one model"
+            )
+    pipeline = InputPipeline(
+        data,
+        run.encoder_config,
+        run.experiment,
+        batch_size=second.batch_size or run.experiment.train.batch_size,
+    )
+    switch = round(total_steps * second.start)
+    return [Phase(run.pipeline, 0, switch), Phase(pipeline, switch, total_steps)]
+
+
+def _make_training_model(run: RunSetup, phases: Sequence[Phase]) -> TrainingModel:
+    experiment = run.experiment
+    model = run.make_model()
+    training_model = TrainingModel(
+        model,
+        run.task,
+        seed=experiment.train.seed,
+        accumulate_steps=experiment.train.accumulate_steps,
+        max_grad_norm=experiment.optimizer.max_grad_norm,
+    )
+    config = experiment.optimizer
+    optimizer = make_optimizer(
+        config.kind,
+        learning_rate=learning_rate_schedule(experiment, phases),
+        weight_decay=config.weight_decay,
+        beta_1=config.beta_1,
+        beta_2=config.beta_2,
+        epsilon=config.epsilon,
+        bias_correction=config.bias_correction,
+    )
+    if config.layer_decay < 1.0:
+        # Before `compile`, which wraps the optimizer where losses are scaled.
+        optimizer.set_rate_shares(layer_rate_shares(model.encoder, config.layer_decay))
+    training_model.compile(
+        optimizer=optimizer,
+        steps_per_execution=experiment.train.steps_per_execution,
+        jit_compile=experiment.runtime.jit_compile,
+    )
+    training_model.optimizer.build(training_model.trainable_variables)
+    return training_model
+
+
+def _steps_between_evaluations(run: RunSetup) -> float:
+    config = run.experiment.evaluation
+    if config.every_steps or not config.every_epochs:
+        return config.every_steps
+    records = run.num_records() * config.every_epochs
+    return max(1.0, records / run.experiment.train.batch_size)
+
+
+def _report_nonfinite(run: RunSetup, error: loop.NonFiniteLossError, phase: Phase) -> None:
+    """Writes nonfinite.json and raises an InputError that names it."""
+    records = [
+        {"file": os.path.basename(file), "record": number}
+        for file, number in phase.pipeline.record_locations(error.step - phase.start)
+    ]
+    path = run.folder.write_nonfinite({"step": error.step, "logs": error.logs, "records": records})
+    raise InputError(
+        f"{error}; the last checkpoint is good; {path} has the records and gradient norms "
+        "(a lower learning rate helps, or --on_nonfinite=skip to leave such batches out)"
+    ) from error
+
+
+def _check_name(model_dir: pathlib.Path) -> None:
+    """TensorFlow removes old checkpoints by pattern: in m[1] it would remove those of m1."""
+    absolute = str(model_dir.absolute())
+    if any(letter in absolute for letter in "*?[]\\"):
+        raise InputError(
+            f"--model_dir={model_dir}: TensorFlow takes *, ?, [, ] and \\ in the path of a "
+            f"checkpoint for patterns, here in {absolute}: choose a path without them"
+        )
