@@ -25,6 +25,8 @@ from official_bert.model_folder import (
 from official_bert.regular_file import read_bytes
 
 _MOST_BYTES = 1 << 30
+# Between two pictures: drawing takes half a second, and more with every report.
+_PICTURE_SECONDS = 60
 
 
 class RunLog:
@@ -53,6 +55,7 @@ class RunLog:
         self._metrics_path = self._model_dir / metrics_name
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
+        self._drawn_time, self._is_drawn = -math.inf, False
         if not writes:
             return
         self._writer = tf.summary.create_file_writer(str(self._model_dir / TENSORBOARD_NAME))
@@ -91,17 +94,20 @@ class RunLog:
         text = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
         logging.info("step %d/%d  evaluation: %s", step, self._total_steps, text)
         self._write(step, "eval", metrics)
-        self.picture()
+        if time.monotonic() - self._drawn_time > _PICTURE_SECONDS:
+            self.picture()
         self._last_time = time.monotonic()
 
     def picture(self) -> None:
-        """Draws training.png anew."""
-        if self._writes:
+        """Draws training.png anew, if there is more to see."""
+        if self._writes and not self._is_drawn:
             draw_curves(self._model_dir)
+            self._drawn_time, self._is_drawn = time.monotonic(), True
 
     def _write(self, step: int, split: str, values: Mapping[str, float]) -> None:
         if not self._writes:
             return
+        self._is_drawn = False
         with open(self._metrics_path, "a", encoding="utf-8") as file:
             file.write(dumps({"step": step, "split": split, **values}) + "\n")
         with self._writer.as_default(step):
