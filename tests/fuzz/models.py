@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import pathlib
+from collections.abc import Callable
 
+from tests.fuzz import texts
 from tests.fuzz.kind import Kind, command
 
 _TEXT = "the capital of [MASK]\n"
@@ -116,6 +119,17 @@ def _export(folder: pathlib.Path) -> None:
     export_savedmodel(folder / "from", folder / "export", candidates=3, model_name="tiny")
 
 
+def _hub(folder: pathlib.Path) -> None:
+    from export.hub_saving import export_tfhub
+
+    _model_folder(folder / "from")
+    export_tfhub(folder / "from", folder / "hub", seq_length=8)
+
+
+def _load_hub(folder: pathlib.Path) -> None:
+    _load(folder / "hub" / "encoder")
+
+
 def _litert(folder: pathlib.Path) -> None:
     from export.litert_saving import export_litert
     from official_bert.models.classifier import BertClassifier
@@ -179,46 +193,56 @@ def _read_override(folder: pathlib.Path) -> None:
     load_experiment([], [(folder / "override.txt").read_bytes().decode(errors="surrogateescape")])
 
 
-def _prepared(task: str, folder: pathlib.Path) -> None:
-    from tests.finetuning_data import opinions, prepare_table
+def _prepared_pretraining(folder: pathlib.Path) -> None:
     from tests.prepared_data import write_pretraining_data
 
-    if task == "pretraining":
-        write_pretraining_data(folder, train=16, dev=8, shards=1)
-    else:
-        prepare_table(folder, {"train": opinions(8), "dev": opinions(4)})
+    write_pretraining_data(folder / "data", train=16, dev=8, shards=1)
 
 
-def _read_prepared(task: str, folder: pathlib.Path) -> None:
+def _prepared_sentences(folder: pathlib.Path) -> None:
+    from tests.finetuning_data import opinions, prepare_table
+
+    prepare_table(folder, {"train": opinions(8), "dev": opinions(4)})
+
+
+def _prepared_from(raw: str, folder: pathlib.Path) -> None:
+    """What `create_finetuning_data` writes of the good files of a kind."""
+    kind = texts.KINDS[raw]
+    kind.make(folder)
+    with contextlib.suppress(SystemExit):
+        kind.read(folder)
+
+
+def _read_prepared(task: str, eval_split: str, folder: pathlib.Path) -> None:
     from official_bert.experiment import load_experiment
     from official_bert.runs.input_pipeline import InputPipeline
     from official_bert.runs.prepared_data import PreparedData
     from official_bert.tasks.examples import examples_of
     from tests.small_models import TINY
 
-    path = folder if task == "pretraining" else folder / "data"
-    experiment = load_experiment([], [f"task={task}", f"data.path={path}", "train.batch_size=4"])
+    path = folder / "data"
+    experiment = load_experiment([], [f"task={task}", f"data.path={path}", "train.batch_size=2"])
     data = PreparedData(path, experiment)
-    config = TINY.replace(vocab_size=data.manifest.vocab_size)
-    pipeline = InputPipeline(data, config, experiment, batch_size=4)
+    config = TINY.replace(vocab_size=data.manifest.vocab_size, max_position_embeddings=32)
+    pipeline = InputPipeline(data, config, experiment, batch_size=2)
     with pipeline.bad_records_named("train"):
-        for _ in pipeline.training_dataset(0).take(4):
+        for _ in pipeline.training_dataset(0).take(8):
             pass
-    with pipeline.bad_records_named("dev"):
-        for _ in pipeline.evaluation_dataset("dev"):
+    with pipeline.bad_records_named(eval_split):
+        for _ in pipeline.evaluation_dataset(eval_split):
             pass
     if task != "pretraining":
-        examples = examples_of(path, "dev")
-        list(examples())
+        list(examples_of(path, eval_split)())
 
 
-def _prepared_kind(task: str) -> Kind:
-    return Kind(
-        functools.partial(_prepared, task),
-        functools.partial(_read_prepared, task),
-        part="" if task == "pretraining" else "data",
-        share=3,
-    )
+def _prepared_kind(
+    task: str, make: Callable[[pathlib.Path], object], eval_split: str = "dev"
+) -> Kind:
+    return Kind(make, functools.partial(_read_prepared, task, eval_split), part="data", share=3)
+
+
+def _prepared_from_kind(task: str, raw: str) -> Kind:
+    return _prepared_kind(task, functools.partial(_prepared_from, raw), eval_split="train")
 
 
 KINDS = {
@@ -228,12 +252,16 @@ KINDS = {
     "TF1 checkpoint": _checkpoint("google_tf1"),
     "TF2 checkpoint": _checkpoint("model_garden"),
     "official folder": _checkpoint("official_bert"),
-    "prepared pretraining": _prepared_kind("pretraining"),
-    "prepared sentences": _prepared_kind("sentence_prediction"),
+    "prepared pretraining": _prepared_kind("pretraining", _prepared_pretraining),
+    "prepared sentences": _prepared_kind("sentence_prediction", _prepared_sentences),
+    "prepared tagging": _prepared_from_kind("tagging", "CoNLL"),
+    "prepared questions": _prepared_from_kind("question_answering", "SQuAD JSON"),
+    "prepared choices": _prepared_from_kind("multiple_choice", "choices"),
     "model folder": Kind(_trained, _evaluate, part="model", share=3),
     "SavedModel": Kind(
         _export, functools.partial(_predict, "--saved_model", "export"), part="export", share=10
     ),
+    "TF Hub": Kind(_hub, _load_hub, part="hub", share=10),
     "LiteRT": Kind(_litert, functools.partial(_predict, "--litert", "lite"), part="lite", share=10),
     "config": Kind(_config, _read_config),
     "grid": Kind(_grid, _read_grid),

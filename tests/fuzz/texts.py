@@ -85,18 +85,21 @@ def _fine_tuning(name: str, task: str, write: Callable[[pathlib.Path], Any], *fl
         write(folder / name)
 
     def read(folder: pathlib.Path) -> None:
-        _vocab(folder)
-        command(
-            "data_prep.create_finetuning_data",
-            f"--task={task}",
-            f"--train_file={folder / name}",
-            f"--vocab_file={folder}/vocab.txt",
-            f"--output_dir={folder}/data",
-            "--max_seq_length=24",
-            *flags,
-        )
+        _prepare(folder, task, f"--train_file={folder / name}", *flags)
 
     return Kind(make, read, share=3)
+
+
+def _prepare(folder: pathlib.Path, task: str, *flags: str) -> None:
+    _vocab(folder)
+    command(
+        "data_prep.create_finetuning_data",
+        f"--task={task}",
+        f"--vocab_file={folder}/vocab.txt",
+        f"--output_dir={folder}/data",
+        "--max_seq_length=24",
+        *flags,
+    )
 
 
 def _table(delimiter: str) -> Callable[[pathlib.Path], None]:
@@ -135,6 +138,28 @@ def _choices(path: pathlib.Path) -> None:
     path.write_text(json.dumps(row) + "\n" + json.dumps(row) + "\n")
 
 
+def _trivia(folder: pathlib.Path) -> None:
+    """In the folders of triviaqa-rc.tar.gz."""
+    question = {
+        "QuestionId": "tc_1",
+        "Question": "the film was ?",
+        "Answer": {"Aliases": ["good"], "NormalizedAliases": ["good"], "Value": "good"},
+        "EntityPages": [{"Filename": "film.txt", "Title": "Film"}],
+        "SearchResults": [],
+    }
+    for name in ("qa", "evidence/wikipedia"):
+        (folder / name).mkdir(parents=True)
+    content = {"Data": [question], "Domain": "Wikipedia", "VerifiedEval": False}
+    for split in ("train", "dev"):
+        (folder / "qa" / f"wikipedia-{split}.json").write_text(json.dumps(content))
+    (folder / "evidence" / "wikipedia" / "film.txt").write_text("The film was good.")
+
+
+def _read_trivia(folder: pathlib.Path) -> None:
+    _prepare(folder, "triviaqa", f"--data_dir={folder}", *_WINDOWS)
+
+
+_WINDOWS = ("--doc_stride=8", "--max_query_length=6")
 _COLUMNS = "--text_columns=text"
 
 KINDS = {
@@ -148,9 +173,8 @@ KINDS = {
         "train.jsonl", "csv", lambda path: write_json_lines(path, opinions(8)), _COLUMNS
     ),
     "CoNLL": _fine_tuning("train.conll", "conll", lambda path: path.write_text(_CONLL)),
-    "SQuAD JSON": _fine_tuning(
-        "train.json", "squad_v1", _squad, "--doc_stride=8", "--max_query_length=6"
-    ),
+    "SQuAD JSON": _fine_tuning("train.json", "squad_v1", _squad, *_WINDOWS),
+    "TriviaQA": Kind(_trivia, _read_trivia, share=3),
     "SWAG": _fine_tuning("train.csv", "swag", _swag),
     "choices": _fine_tuning("train.jsonl", "choices", _choices),
 }
