@@ -44,26 +44,37 @@ PREEMPTED_STATUS = 75
 
 
 def main() -> None:
+    try:
+        results = _run()
+    except cli.Terminated:
+        # Nothing was to be saved: during the start, or while results are written.
+        print("terminated: the same command goes on", file=sys.stderr)
+        sys.exit(PREEMPTED_STATUS)
+    for name, value in results.items():
+        print(f"{name}: {value}")
+
+
+def _run() -> dict[str, float]:
     from official_bert.experiment import config_files, load_experiment
     from official_bert.runs.run import Run
-    from official_bert.training.loop import Interrupted
+    from official_bert.training.stop_signal import Interrupted
+    from official_bert.training.workers import WorkerLost
 
     experiment = load_experiment(config_files(_CONFIG_FILES.value), _OVERRIDES.value)
     run = Run(experiment, _MODEL_DIR.value, tpu=_TPU.value)
+    if _MODE.value == "eval":
+        return run.watch(timeout=_EVAL_TIMEOUT.value)
     try:
-        if _MODE.value == "eval":
-            results = run.watch(timeout=_EVAL_TIMEOUT.value)
-        else:
-            results = run.train(
-                evaluate=_MODE.value == "train_and_eval",
-                skip_nonfinite=_ON_NONFINITE.value == "skip",
-            )
+        return run.train(
+            evaluate=_MODE.value == "train_and_eval", skip_nonfinite=_ON_NONFINITE.value == "skip"
+        )
     except Interrupted as stop:
-        print(f"stopped by {stop}; saved: the same command goes on", file=sys.stderr)
+        print(f"{stop}: the same command goes on", file=sys.stderr)
         preempted = stop.signal_number == signal.SIGTERM
         sys.exit(PREEMPTED_STATUS if preempted else cli.INTERRUPTED_STATUS)
-    for name, value in results.items():
-        print(f"{name}: {value}")
+    except WorkerLost as lost:
+        print(f"{lost}: the same command goes on, started on all workers", file=sys.stderr)
+        sys.exit(PREEMPTED_STATUS)
 
 
 if __name__ == "__main__":

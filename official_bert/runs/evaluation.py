@@ -35,7 +35,7 @@ def watch(run: RunSetup, *, timeout: float) -> dict[str, float]:
             total_steps=total_steps,
             metrics_name=WATCHED_METRICS_NAME,
         )
-        metrics = evaluation()
+        metrics = evaluation(_to_the_end)
         log.evaluation(step, metrics)
         best.update(step, metrics)
         score = best.score()
@@ -52,7 +52,7 @@ def evaluate(run: RunSetup) -> dict[str, float]:
     """See `Run.evaluate`."""
     model, step = _restored(run)
     _use_results(run, run.folder)
-    metrics = run.make_evaluation(model)()
+    metrics = run.make_evaluation(model)(_to_the_end)
     return run.write_results(step, metrics, step)
 
 
@@ -73,6 +73,10 @@ def predict(
     folder = pathlib.Path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     return run.task.write_predictions(collected, examples_of(run.data.folder, split), folder)
+
+
+def _to_the_end() -> bool:
+    return False
 
 
 def _restored(run: RunSetup) -> tuple[tf_keras.Model, int]:

@@ -22,11 +22,11 @@ from official_bert.training.evaluator import Evaluator
 from official_bert.training.layer_rates import freeze_layers
 from official_bert.training.strategy import (
     choose_devices,
-    is_chief,
     make_strategy,
     set_runtime,
     visible_devices,
 )
+from official_bert.training.workers import Workers
 
 
 class RunSetup:
@@ -48,7 +48,7 @@ class RunSetup:
         metric: the one that decides which model is the best.
         pipeline: from the data to batches.
         strategy: where the variables are.
-        writes: whether this process, of several workers, is the one that writes files.
+        workers: those who train together, of whom the chief alone writes files.
 
     Raises:
         InputError: config, prepared data and model folder do not go together.
@@ -77,7 +77,7 @@ class RunSetup:
         )
         devices = choose_devices(runtime.strategy, runtime.num_gpus, visible_devices(), tpu=tpu)
         self.strategy = make_strategy(devices, tpu=tpu)
-        self.writes = is_chief(self.strategy)
+        self.workers = Workers(self.strategy)
         self._pretrained = None if trained else load_start(experiment, self.data, self.strategy)
         self.experiment, self.encoder_config = resolve(
             experiment,
@@ -108,7 +108,7 @@ class RunSetup:
             model,
             metric=self.metric,
             is_better=functools.partial(metric_direction.is_better, self.metric),
-            writes=self.writes,
+            writes=self.workers.is_chief,
         )
 
     def restore_weights(self, model: tf_keras.Model) -> int:
@@ -121,15 +121,20 @@ class RunSetup:
         dataset = self.pipeline.evaluation_dataset(split)
         return Evaluator(model, self.task, dataset, self.strategy, with_losses=with_losses)
 
-    def make_evaluation(self, model: tf_keras.Model) -> Callable[[], dict[str, float]]:
-        """Gives the metrics of the evaluation split each time that it is called."""
+    def make_evaluation(
+        self, model: tf_keras.Model
+    ) -> Callable[[Callable[[], bool]], dict[str, float]]:
+        """Gives the metrics of the evaluation split each time that it is called.
+
+        Its argument is asked before each batch whether to stop; see `EvaluationStopped`.
+        """
         split = self.experiment.data.eval_split
         evaluator = self.evaluator(model, split, with_losses=True)
         examples = examples_of(self.data.folder, split)
 
-        def evaluate() -> dict[str, float]:
+        def evaluate(stop: Callable[[], bool]) -> dict[str, float]:
             with self.pipeline.bad_records_named(split):
-                values, collected = evaluator()
+                values, collected = evaluator(stop)
             return self.task.results(values, collected, examples)
 
         return evaluate

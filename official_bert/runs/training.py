@@ -18,7 +18,7 @@ from official_bert.runs.setup import RunSetup
 from official_bert.training import loop
 from official_bert.training.checkpointing import Checkpoints
 from official_bert.training.layer_rates import layer_rate_shares
-from official_bert.training.optimization import make_optimizer
+from official_bert.training.optimization import CountedSchedule, make_optimizer
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
 
@@ -27,7 +27,7 @@ def train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, f
     """See `Run.train`."""
     _check_name(run.folder.path)
     # Of several workers one alone writes.
-    lock = folder_lock(run.folder.path, "training") if run.writes else nullcontext()
+    lock = folder_lock(run.folder.path, "training") if run.workers.is_chief else nullcontext()
     with lock:
         return _train(run, evaluate=evaluate, skip_nonfinite=skip_nonfinite)
 
@@ -36,7 +36,7 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
     config = run.experiment.train
     total_steps = run.total_steps()
     phases = _phases(run, total_steps)
-    if run.writes:
+    if run.workers.is_chief:
         run.folder.prepare(run.experiment, run.encoder_config, run.data.manifest, run.data.folder)
     finished = run.folder.results()
     if finished is not None and finished["total_steps"] == total_steps:
@@ -50,7 +50,7 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
         keep=config.keep_checkpoints,
         every_steps=config.checkpoint_every_steps,
         every_seconds=config.checkpoint_every_seconds,
-        writes=run.writes,
+        writes=run.workers.is_chief,
     )
     start_step = checkpoints.restore()
     if start_step:
@@ -72,8 +72,9 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
             run.folder.path,
             start_step=start_step,
             total_steps=total_steps,
-            writes=run.writes,
+            writes=run.workers.is_chief,
         ),
+        workers=run.workers,
         evaluate=run.make_evaluation(training_model.model) if evaluated else None,
         best=best,
         log_every_steps=config.log_every_steps,
@@ -84,7 +85,7 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
     for phase in phases:
         if start_step < phase.stop or phase is phases[-1]:
             _train_phase(run, training, phase, max(start_step, phase.start))
-    score = best.score() if evaluated and run.writes else None
+    score = best.score() if evaluated and run.workers.is_chief else None
     if score is None:
         return {}
     return run.write_results(score["step"], score["metrics"], total_steps)
@@ -136,7 +137,9 @@ def _make_training_model(run: RunSetup, phases: Sequence[Phase]) -> TrainingMode
     config = experiment.optimizer
     optimizer = make_optimizer(
         config.kind,
-        learning_rate=learning_rate_schedule(experiment, phases),
+        learning_rate=CountedSchedule(
+            learning_rate_schedule(experiment, phases), training_model.global_step
+        ),
         weight_decay=config.weight_decay,
         beta_1=config.beta_1,
         beta_2=config.beta_2,
@@ -165,6 +168,8 @@ def _steps_between_evaluations(run: RunSetup) -> float:
 
 def _report_nonfinite(run: RunSetup, error: loop.NonFiniteLossError, phase: Phase) -> None:
     """Writes nonfinite.json and raises an InputError that names it."""
+    if not run.workers.is_chief:
+        raise InputError(f"{error}; the chief has written a report") from error
     records = [
         {"file": os.path.basename(file), "record": number}
         for file, number in phase.pipeline.record_locations(error.step - phase.start)

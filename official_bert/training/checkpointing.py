@@ -78,14 +78,15 @@ class Checkpoints:
             self._saved_step = int(self._training_model.global_step.numpy())
         return max(self._saved_step, 0)
 
-    def save_if_due(self, step: int) -> None:
-        """Saves when the steps or the seconds since the last time say so."""
+    def is_due(self, step: int) -> bool:
+        """Whether the steps or the seconds since the last time say that this one is to be saved."""
+        if not self._writes:
+            return False
         steps_due = self._every_steps and step // self._every_steps > max(
             self._saved_step // self._every_steps, 0
         )
         seconds = time.monotonic() - self._saved_time
-        if steps_due or (self._every_seconds and seconds >= self._every_seconds):
-            self.save(step)
+        return bool(steps_due) or bool(self._every_seconds and seconds >= self._every_seconds)
 
     def save(self, step: int) -> None:
         """Saves, unless this step is saved already.

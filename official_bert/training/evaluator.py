@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from official_bert.training.step import Objective, Tensors, select_inputs
 
 # One record: name -> what `Objective.collect` gave for it.
 Collected = list[dict[str, np.ndarray]]
+
+
+class EvaluationStopped(Exception):  # noqa: N818 (a request, not an error)
+    """An evaluation was asked to stop before its end."""
 
 
 class Evaluator:
@@ -60,16 +65,26 @@ class Evaluator:
 
         self._run = run
 
-    def __call__(self) -> tuple[dict[str, float], Collected]:
+    def __call__(
+        self, stop: Callable[[], bool] = lambda: False
+    ) -> tuple[dict[str, float], Collected]:
         """Runs over the data set.
+
+        Args:
+            stop: asked before each batch.
 
         Returns:
             name -> sum / weight; and the records, in no particular order.
+
+        Raises:
+            EvaluationStopped: `stop` said so.
         """
         sums: dict[str, float] = collections.defaultdict(float)
         weights: dict[str, float] = collections.defaultdict(float)
         records: Collected = []
         for batch in self._dataset:
+            if stop():
+                raise EvaluationStopped
             (batch_sums, batch_weights), collected = self._run(batch)
             for name in batch_sums:
                 sums[name] += float(batch_sums[name])

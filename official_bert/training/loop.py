@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections.abc import Callable, Iterator
+import collections
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -12,20 +11,14 @@ import tf_keras
 from absl import logging
 
 from official_bert.training.checkpointing import BestModel, Checkpoints
+from official_bert.training.evaluator import EvaluationStopped
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
+from official_bert.training.stop_signal import StopSignal
+from official_bert.training.workers import Workers
 
-
-class Interrupted(Exception):  # noqa: N818 (a request, not an error)
-    """The run was asked to stop (SIGTERM or SIGINT) and has saved where it is.
-
-    Attributes:
-        signal_number: which signal it was.
-    """
-
-    def __init__(self, signal_number: int):
-        super().__init__(signal.Signals(signal_number).name)
-        self.signal_number = signal_number
+# Steps whose losses and norms a report of a step that was not finite has.
+_RECENT_STEPS = 100
 
 
 class NonFiniteLossError(Exception):
@@ -49,7 +42,10 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         training_model: compiled.
         checkpoints: where the run is saved.
         log: where it is reported.
-        evaluate: gives the metrics of the evaluation split; None for no evaluation.
+        workers: those who train together; the chief decides when the evaluations got no better.
+        evaluate: gives the metrics of the evaluation split; it is called with a function that
+            says after each batch whether to stop, and raises `EvaluationStopped` then. None for no
+            evaluation.
         best: keeps the best weights; needs `evaluate`.
         log_every_steps: between two reports.
         evaluate_every_steps: between two evaluations, perhaps not a whole number; 0: only at the
@@ -59,16 +55,14 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             stopping.
     """
 
-    # Logs stay on the device until a report needs them.
-    _supports_tf_logs = True
-
     def __init__(
         self,
         training_model: TrainingModel,
         checkpoints: Checkpoints,
         log: RunLog,
         *,
-        evaluate: Callable[[], dict[str, float]] | None,
+        workers: Workers,
+        evaluate: Callable[[Callable[[], bool]], dict[str, float]] | None,
         best: BestModel,
         log_every_steps: int,
         evaluate_every_steps: float,
@@ -76,19 +70,25 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         skip_nonfinite: bool,
     ):
         super().__init__()
+        # Logs stay on the device until a report needs them. Keras' own `__init__` says False.
+        self._supports_tf_logs = True
+        training_model.keep_step_count_on_host()
         self._training_model = training_model
         self._checkpoints = checkpoints
         self._log = log
+        self._workers = workers
+        self._stop = StopSignal(workers)
         self._evaluate = evaluate
         self._best = best
         self._log_every_steps = log_every_steps
         self._evaluate_every_steps = evaluate_every_steps
         self._patience = patience
         self._skip_nonfinite = skip_nonfinite
-        self._window: list[dict[str, Any]] = []
-        self._signal: int | None = None
+        self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=_RECENT_STEPS)
         self._start = self._done = 0
-        self._evaluated_step = -1
+        # Earlier starts of the run may have left steps out.
+        self._nonfinite_before = int(training_model.nonfinite_steps.numpy())
+        self._evaluated_step = int(workers.from_chief([log.evaluated_step])[0])
 
     def run(self, dataset: tf.data.Dataset, *, start_step: int, stop_step: int) -> None:
         """Trains up to `stop_step` and saves; may be called again, to go on with other data.
@@ -99,29 +99,37 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             stop_step: steps that shall be done in the end.
 
         Raises:
-            Interrupted: SIGTERM or SIGINT came; the run is saved.
+            Interrupted: SIGTERM or SIGINT came, to this worker or another one; the run is saved.
             NonFiniteLossError: see there; the run stands at its last checkpoint.
         """
+        with self._stop.noted():
+            self._run(dataset, start_step, stop_step)
+
+    def _run(self, dataset: tf.data.Dataset, start_step: int, stop_step: int) -> None:
         self._start = self._done = start_step
-        if start_step < stop_step and not self._patience_is_over():
-            with self._signals_noted():
-                self._training_model.fit(
-                    dataset,
-                    steps_per_epoch=stop_step - start_step,
-                    epochs=1,
-                    callbacks=[self],
-                    verbose=0,
-                )
-            self._save(self._checkpoints.save)
-        if self._signal is not None and self._done < stop_step:
-            raise Interrupted(self._signal)
+        if start_step < stop_step and self._evaluation_was_stopped():
+            self._run_evaluation()
+        if start_step < stop_step and not self._patience_is_over() and not self._stop.is_set():
+            self._training_model.fit(
+                dataset,
+                steps_per_epoch=stop_step - start_step,
+                epochs=1,
+                callbacks=[self],
+                verbose=0,
+            )
+            self._save()
+            self._workers.wait()
+        if self._stop.is_set() and self._done < stop_step:
+            raise self._stop.interrupted()
         if self._evaluate is not None and self._evaluated_step < self._done:
             self._run_evaluation()
+            if self._evaluated_step < self._done:
+                raise self._stop.interrupted()
         self._log.picture()
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, self._done = self._done, self._start + batch + 1
-        self._window.append(dict(logs or {}))
+        self._recent.append(dict(logs or {}))
         if _passed(before, self._done, self._log_every_steps):
             self._report()
         if self._evaluate is not None and _passed(before, self._done, self._evaluate_every_steps):
@@ -129,62 +137,62 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             if self._patience_is_over():
                 logging.info("step %d: no better for %d evaluations", self._done, self._patience)
                 self.model.stop_training = True
-        self._save(self._checkpoints.save_if_due)
-        if self._signal is not None:
+        if self._checkpoints.is_due(self._done):
+            self._save()
+        if self._stop.is_set():
             self.model.stop_training = True
 
     def _patience_is_over(self) -> bool:
-        best = self._best.score() if self._patience else None
-        if best is None:
+        if not self._patience:
             return False
-        return round((self._done - best["step"]) / self._evaluate_every_steps) >= self._patience
+        best = self._best.score() if self._workers.is_chief else None
+        # The others may not have the file yet.
+        step = int(self._workers.from_chief([-1 if best is None else best["step"]])[0])
+        if step < 0:
+            return False
+        return round((self._done - step) / self._evaluate_every_steps) >= self._patience
 
     def _report(self) -> None:
-        self._check_finite()
-        logs = self._window_values()
-        means = {name: sum(values[name] for values in logs) / len(logs) for name in logs[0]}
-        optimizer = self._training_model.optimizer
-        means["learning_rate"] = float(tf.convert_to_tensor(optimizer.learning_rate))
-        self._log.training(self._done, means)
-        self._window = []
-
-    def _window_values(self) -> list[dict[str, float]]:
-        return [{name: float(value) for name, value in logs.items()} for logs in self._window]
-
-    def _check_finite(self) -> None:
-        if self._skip_nonfinite or not self._training_model.nonfinite_steps.numpy():
-            return
-        raise NonFiniteLossError(
-            int(self._training_model.first_nonfinite_step.numpy()), self._window_values()
+        model = self._training_model
+        means, (rate, nonfinite) = model.means.take(
+            [model.optimizer.learning_rate, model.nonfinite_steps]
+        )
+        self._check_finite(int(nonfinite))
+        self._log.training(
+            self._done, {**means, "learning_rate": rate}, skipped_steps=int(nonfinite)
         )
 
-    def _save(self, save: Callable[[int], None]) -> None:
-        self._check_finite()
-        save(self._done)
+    def _check_finite(self, nonfinite: int) -> None:
+        if self._skip_nonfinite or nonfinite == self._nonfinite_before:
+            return
+        recent = [{name: float(value) for name, value in logs.items()} for logs in self._recent]
+        raise NonFiniteLossError(int(self._training_model.first_nonfinite_step.numpy()), recent)
+
+    def _save(self) -> None:
+        if not self._skip_nonfinite:
+            self._check_finite(int(self._training_model.nonfinite_steps.numpy()))
+        self._checkpoints.save(self._done)
+
+    def _evaluation_was_stopped(self) -> bool:
+        """Whether the run stands where an evaluation was due, and there is none."""
+        return (
+            self._evaluate is not None
+            and self._evaluated_step < self._done
+            and self._done > 0
+            and _passed(self._done - 1, self._done, self._evaluate_every_steps)
+        )
 
     def _run_evaluation(self) -> None:
         assert self._evaluate is not None
-        metrics = self._evaluate()
-        self._log.evaluation(self._done, metrics)
-        self._evaluated_step = self._done
+        try:
+            metrics = self._evaluate(self._stop.is_set)
+        except EvaluationStopped:
+            return
         if self._best.update(self._done, metrics):
             logging.info("step %d: best so far", self._done)
-
-    @contextlib.contextmanager
-    def _signals_noted(self) -> Iterator[None]:
-        """SIGTERM and the first SIGINT let the step end; a second SIGINT stops at once."""
-
-        def note(number: int, frame: Any) -> None:
-            logging.info("%s: stopping after this step", signal.Signals(number).name)
-            self._signal = number
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        # Last: where there is no such line, a run that goes on evaluates again.
+        self._log.evaluation(self._done, metrics)
+        self._evaluated_step = self._done
 
 
 def _passed(before: int, after: int, every: float) -> bool:

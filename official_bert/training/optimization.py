@@ -167,6 +167,29 @@ class PhasedSchedule(tf_keras.optimizers.schedules.LearningRateSchedule):
         return {"first": self._first, "second": self._second, "switch_step": self._switch_step}
 
 
+class CountedSchedule(tf_keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule by the steps that are done, those that changed nothing included.
+
+    The optimizer counts its updates, and would be behind after each step that was left out.
+
+    Args:
+        schedule: the rate at a step.
+        steps: int64 variable, the steps that are done.
+    """
+
+    def __init__(
+        self, schedule: tf_keras.optimizers.schedules.LearningRateSchedule, steps: tf.Variable
+    ):
+        super().__init__()
+        self._schedule, self._steps = schedule, steps
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        return self._schedule(self._steps.read_value())
+
+    def get_config(self) -> dict[str, Any]:
+        return {"schedule": self._schedule, "steps": self._steps}
+
+
 def make_optimizer(
     kind: str,
     *,

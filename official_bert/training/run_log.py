@@ -14,7 +14,9 @@ import tensorflow as tf
 from absl import logging
 from matplotlib.figure import Figure
 
+from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.file_errors import explain
 from official_bert.json_file import dumps
 from official_bert.model_folder import (
     METRICS_NAME,
@@ -27,6 +29,14 @@ from official_bert.regular_file import read_bytes
 _MOST_BYTES = 1 << 30
 # Between two pictures: drawing takes half a second, and more with every report.
 _PICTURE_SECONDS = 60
+# The line of progress, in this order.
+_SHOWN = {
+    "loss": "loss {:.4f}",
+    "learning_rate": "learning rate {:.2e}",
+    "gradient_norm": "gradient norm {:.2f}",
+    "tokens_per_second": "{:,.0f} tokens/s",
+    "skipped_steps": "{} steps skipped",
+}
 
 
 class RunLog:
@@ -39,6 +49,12 @@ class RunLog:
         total_steps: for the time left.
         writes: false for all but one of several workers: lines on stderr, no files.
         metrics_name: name of the file of metrics.
+
+    Attributes:
+        evaluated_step: of the last evaluation that is in the file; -1 without one.
+
+    Raises:
+        OSError: the file cannot be written.
     """
 
     def __init__(
@@ -56,36 +72,39 @@ class RunLog:
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
         self._drawn_time, self._is_drawn = -math.inf, False
+        self.evaluated_step = -1
         if not writes:
             return
-        self._writer = tf.summary.create_file_writer(str(self._model_dir / TENSORBOARD_NAME))
         lines = read_metrics(self._model_dir, metrics_name)
         kept = [line for line in lines if line["step"] <= start_step]
-        with open(self._metrics_path, "w", encoding="utf-8") as file:
+        with atomic_file(self._metrics_path) as file:
             file.writelines(dumps(line) + "\n" for line in kept)
+        self.evaluated_step = max((x["step"] for x in kept if x["split"] == "eval"), default=-1)
+        self._writer = self._make_writer()
 
-    def training(self, step: int, metrics: Mapping[str, float]) -> None:
+    def training(self, step: int, metrics: Mapping[str, float], *, skipped_steps: int = 0) -> None:
         """Reports the mean metrics of the steps since the last report.
 
         `tokens` and `positions` are those of one step; they become tokens a second and the share
         of padding.
+
+        Args:
+            step: steps that are done.
+            metrics: without losses and counts where no step since the last report was finite.
+            skipped_steps: steps that were left out since the start of the run.
         """
         seconds = time.monotonic() - self._last_time
         steps = step - self._last_step
         values = {k: v for k, v in metrics.items() if k not in ("tokens", "positions")}
-        values["tokens_per_second"] = metrics["tokens"] * steps / seconds
-        values["padding"] = 1.0 - metrics["tokens"] / metrics["positions"]
+        if "tokens" in metrics:
+            values["tokens_per_second"] = metrics["tokens"] * steps / seconds
+            values["padding"] = 1.0 - metrics["tokens"] / metrics["positions"]
+        if skipped_steps:
+            values["skipped_steps"] = skipped_steps
         left = (self._total_steps - step) * seconds / steps
-        logging.info(
-            "step %d/%d  loss %.4f  learning rate %.2e  gradient norm %.2f  %s tokens/s  %s left",
-            step,
-            self._total_steps,
-            values["loss"],
-            values["learning_rate"],
-            values["gradient_norm"],
-            f"{values['tokens_per_second']:,.0f}",
-            _duration(left),
-        )
+        shown = [text.format(values[name]) for name, text in _SHOWN.items() if name in values]
+        shown.append(f"{_duration(left)} left")
+        logging.info("step %d/%d  %s", step, self._total_steps, "  ".join(shown))
         self._write(step, "train", values)
         self._last_step, self._last_time = step, time.monotonic()
 
@@ -99,21 +118,46 @@ class RunLog:
         self._last_time = time.monotonic()
 
     def picture(self) -> None:
-        """Draws training.png anew, if there is more to see."""
-        if self._writes and not self._is_drawn:
+        """Draws training.png anew, if there is more to see; warns where it cannot be written."""
+        if not self._writes or self._is_drawn:
+            return
+        self._drawn_time, self._is_drawn = time.monotonic(), True
+        try:
             draw_curves(self._model_dir)
-            self._drawn_time, self._is_drawn = time.monotonic(), True
+        except OSError as error:
+            logging.warning("no picture of the curves: %s", explain(error) or error)
 
     def _write(self, step: int, split: str, values: Mapping[str, float]) -> None:
         if not self._writes:
             return
         self._is_drawn = False
-        with open(self._metrics_path, "a", encoding="utf-8") as file:
-            file.write(dumps({"step": step, "split": split, **values}) + "\n")
-        with self._writer.as_default(step):
-            for name, value in values.items():
-                tf.summary.scalar(f"{split}/{name}", value)
-        self._writer.flush()
+        try:
+            with open(self._metrics_path, "a", encoding="utf-8") as file:
+                file.write(dumps({"step": step, "split": split, **values}) + "\n")
+        except OSError as error:
+            error.filename = str(self._metrics_path)
+            raise
+        if self._writer is None:
+            return
+        try:
+            with self._writer.as_default(step):
+                for name, value in values.items():
+                    tf.summary.scalar(f"{split}/{name}", value)
+            self._writer.flush()
+        except (OSError, tf.errors.OpError) as error:
+            self._no_tensorboard(error)
+
+    def _make_writer(self) -> Any:
+        try:
+            return tf.summary.create_file_writer(str(self._model_dir / TENSORBOARD_NAME))
+        except (OSError, tf.errors.OpError) as error:
+            self._no_tensorboard(error)
+        return None
+
+    def _no_tensorboard(self, error: Exception) -> None:
+        """Metrics stand in the other file too: the run goes on without TensorBoard's."""
+        logging.warning("no more events for TensorBoard: %s", explain(error) or error)
+        self._writer = None
 
 
 def read_metrics(
@@ -170,9 +214,8 @@ def draw_curves(model_dir: str | os.PathLike[str]) -> None:
         axis.grid(alpha=0.3)
         if axis.lines:
             axis.legend(fontsize="small")
-    temporary = pathlib.Path(model_dir) / f".{PICTURE_NAME}.tmp"
-    figure.savefig(temporary, format="png", dpi=120)
-    os.replace(temporary, pathlib.Path(model_dir) / PICTURE_NAME)
+    with atomic_file(pathlib.Path(model_dir) / PICTURE_NAME, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
 
 
 def _duration(seconds: float) -> str:

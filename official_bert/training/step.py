@@ -9,6 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from official_bert.layers.dropout import dropout_seed
+from official_bert.training.step_means import StepMeans
 
 Tensors = Mapping[str, tf.Tensor]
 
@@ -70,9 +71,21 @@ class TrainingModel(tf_keras.Model):
         self.global_step = _counter("global_step", 0)
         self.nonfinite_steps = _counter("nonfinite_steps", 0)
         self.first_nonfinite_step = _counter("first_nonfinite_step", -1)
+        self.means = StepMeans()
 
     def call(self, inputs: Tensors, training: bool = False) -> Tensors:
         return self.model(inputs, training=training)
+
+    def keep_step_count_on_host(self) -> None:
+        """Moves what Keras reads before each step out of the device's memory.
+
+        It is `steps_per_execution`; reading it there would wait for the step before. To be called
+        after `compile`, outside of the strategy's scope.
+        """
+        with tf.device("CPU:0"):
+            steps = tf.Variable(self._steps_per_execution.numpy(), dtype=tf.int64, trainable=False)
+        # Past Keras, which tracks the variables of a model.
+        object.__setattr__(self, "_steps_per_execution", steps)
 
     def train_step(self, batch: Tensors) -> dict[str, tf.Tensor]:
         replica = tf.distribute.get_replica_context()
@@ -95,13 +108,16 @@ class TrainingModel(tf_keras.Model):
         self._apply_if(finite, gradients)
         self._count(finite)
         used, size = _token_counts(batch)
-        return {
+        reported = {
             "loss": loss,
             **values,
             "gradient_norm": norm,
             "tokens": replica.all_reduce("sum", used),
             "positions": replica.all_reduce("sum", size),
         }
+        # Where losses are scaled, a step with an overflow has a norm without meaning.
+        self.means.add(reported, tf.math.is_finite(loss) & tf.math.is_finite(norm))
+        return reported
 
     def _sums_and_gradients(
         self, batch: Tensors, weights: Tensors

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import urllib.error
+from collections.abc import Collection
 
 import tensorflow as tf
 import tf_keras
@@ -197,6 +198,21 @@ def set_runtime(*, seed: int, precision: str, deterministic: bool) -> None:
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process is the one that writes files: the only one, or worker 0 of several."""
+    """Whether this process is the one that writes files.
+
+    That is the only process, or of several the job `chief`; where there is none, worker 0.
+    """
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return True
     resolver = strategy.cluster_resolver
-    return resolver is None or resolver.task_type in (None, "", "chief") or not resolver.task_id
+    return is_chief_of(resolver.cluster_spec().jobs, resolver.task_type, resolver.task_id)
+
+
+def is_chief_of(jobs: Collection[str], task_type: str | None, task_id: int | None) -> bool:
+    """The same from the jobs of a cluster and this process' task.
+
+    is_chief_of(["chief", "worker"], "worker", 0) -> False
+    """
+    if not task_type:
+        return True
+    return task_type == "chief" or ("chief" not in jobs and task_type == "worker" and not task_id)

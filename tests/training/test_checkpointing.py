@@ -66,7 +66,8 @@ def test_saves_when_a_multiple_of_the_steps_is_passed(tmp_path):
     checkpoints = _checkpoints(tmp_path, model)
     saved = []
     for step in (4, 8, 12, 16, 20, 24):
-        checkpoints.save_if_due(step)
+        if checkpoints.is_due(step):
+            checkpoints.save(step)
         saved.append(checkpoints.latest and checkpoints.latest.rsplit("-", 1)[1])
     assert saved == [None, None, "12", "12", "20", "20"]
 

@@ -108,11 +108,11 @@ import json, sys
 import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-from official_bert.training.strategy import make_strategy
+from official_bert.training.strategy import Devices, make_strategy
 from tests.training.test_step import _batch, _trained
 results = {}
 for name in ("one_device", "mirrored"):
-    strategy = make_strategy(name, num_gpus=0, tpu=None)
+    strategy = make_strategy(Devices(name, 0, "CPUs"))
     with strategy.scope():
         model, history = _trained(_batch())
         accumulated, _ = _trained(_batch(8), accumulate_steps=2)

@@ -7,7 +7,13 @@ import json
 import pytest
 
 from official_bert.errors import InputError
-from official_bert.training.strategy import Visible, choose_devices, make_strategy, num_workers
+from official_bert.training.strategy import (
+    Visible,
+    choose_devices,
+    is_chief_of,
+    make_strategy,
+    num_workers,
+)
 
 TPU = "grpc://10.0.0.2:8470"
 
@@ -122,3 +128,18 @@ def test_no_tpu_is_one_line():
     with pytest.raises(InputError, match="--tpu=local: TensorFlow reaches no TPU there") as raised:
         make_strategy(devices, tpu="local")
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "task_type", "task_id", "chief"),
+    [
+        (["worker"], "worker", 0, True),
+        (["worker"], "worker", 1, False),
+        (["chief", "worker"], "chief", 0, True),
+        (["chief", "worker"], "worker", 0, False),
+        (["chief", "worker"], "worker", 1, False),
+        ([], None, None, True),
+    ],
+)
+def test_of_several_processes_one_writes(jobs, task_type, task_id, chief):
+    assert is_chief_of(jobs, task_type, task_id) == chief

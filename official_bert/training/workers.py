@@ -1,0 +1,97 @@
+"""What the processes that train together agree on.
+
+Each method is a collective operation: all workers call the same ones in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from official_bert.training.strategy import is_chief
+
+
+class WorkerLost(Exception):  # noqa: N818 (nothing is wrong here)
+    """Another worker is gone, and with it the step that all were at."""
+
+
+class Workers:
+    """The processes of a strategy; a single one agrees with itself, at no cost.
+
+    Args:
+        strategy: of the run.
+
+    Attributes:
+        count: how many processes there are.
+        is_chief: whether this is the one that writes files and decides.
+    """
+
+    def __init__(self, strategy: tf.distribute.Strategy):
+        self.is_chief = is_chief(strategy)
+        self.count = 1
+        if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            cluster = strategy.cluster_resolver.cluster_spec().as_dict()
+            self.count = max(1, sum(len(cluster.get(job, [])) for job in ("chief", "worker")))
+        self._reduce = _make_reduction(strategy) if self.count > 1 else None
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        """The sums over all workers, of as many numbers from each."""
+        if self._reduce is None:
+            return list(values)
+        # Each replica of a worker adds the worker's numbers.
+        *totals, replicas = self._reduce([*values, 1.0])
+        return [total * self.count / replicas for total in totals]
+
+    def any(self, flag: bool) -> bool:
+        """Whether any worker says so."""
+        return self.sum([float(flag)])[0] > 0
+
+    def from_chief(self, values: Sequence[float]) -> list[float]:
+        """The chief's numbers; those of the others are only as many."""
+        return self.sum([value if self.is_chief else 0.0 for value in values])
+
+    def wait(self) -> None:
+        """Returns when all workers have come here."""
+        self.any(False)
+
+
+def _make_reduction(
+    strategy: tf.distribute.Strategy,
+) -> Callable[[Sequence[float]], list[float]]:
+    def add(values: tf.Tensor) -> tf.Tensor:
+        return tf.distribute.get_replica_context().all_reduce("sum", values)
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def run(values: tf.Tensor) -> tf.Tensor:
+        total = strategy.run(add, args=(values,))
+        return strategy.experimental_local_results(total)[0]
+
+    def reduce(values: Sequence[float]) -> list[float]:
+        total: list[float] = run(tf.constant(values, tf.float64)).numpy().tolist()
+        return total
+
+    return reduce
+
+
+# What TensorFlow's collective operations say when a process they wait for is gone.
+_LOST = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.DeadlineExceededError,
+)
+_LOST_WORDS = (
+    "Collective ops is aborted",
+    "ollective",
+    "oordination",
+    "RecvBuf",
+    "onnection reset",
+    "Socket closed",
+    "heartbeat",
+)
+
+
+def is_lost_worker(error: tf.errors.OpError) -> bool:
+    """Whether an error says that another worker is gone, not that something is wrong here."""
+    return isinstance(error, _LOST) or any(word in error.message for word in _LOST_WORDS)
