@@ -40,6 +40,7 @@ _REMEDIES = {
     errno.ENFILE: "the system has too many files open: close other programs",
     errno.EPIPE: "the program that reads it has ended: see why",
 }
+_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _NO_FOLDER = "make the folder first, or correct the path"
 _NO_MEMORY = "do less at once (a smaller batch, shorter text, fewer workers), or add memory"
 # What TensorFlow says: "/disk/model_temp; No space left on device", with the op around it.
@@ -80,12 +81,14 @@ def explain(error: BaseException) -> str | None:
 def _explain_os_error(error: OSError) -> str | None:
     if error.errno is None:  # A library's own text, such as "Not a gzipped file (b'ab')".
         return str(error) or None
-    named = isinstance(error.filename, str | bytes | os.PathLike)
+    # A copy that does not fit fails with both names, the source's first.
+    filename = (error.errno in _WRITING and error.filename2) or error.filename
+    named = isinstance(filename, str | bytes | os.PathLike)
     if error.errno == errno.ENOMEM:
         return f"the memory does not suffice: {_NO_MEMORY}"
     if not named and error.errno not in _REMEDIES:
         return None
-    name = visible_name(os.fsdecode(error.filename)) if named else "a file"
+    name = visible_name(os.fsdecode(filename)) if named else "a file"
     return _line(name, error.errno, error.strerror or os.strerror(error.errno))
 
 
