@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import random
+import signal
 import socket
 import subprocess
 import sys
@@ -47,13 +49,13 @@ def _start(config, data, model_dir, strategy, environment=None):
     )
 
 
-def _start_workers(config, data, model_dir):
+def _start_workers(config, data, model_dir, *, other_dir=None):
     addresses = [f"127.0.0.1:{port}" for port in _free_ports(2)]
     return [
         _start(
             config,
             data,
-            model_dir,
+            other_dir if index and other_dir else model_dir,
             "multi_worker_mirrored",
             {
                 "TF_CONFIG": json.dumps(
@@ -95,3 +97,56 @@ def test_two_workers_killed_and_restarted_end_like_one_device(tmp_path):
     assert one.keys() == two.keys()
     for name in one:
         np.testing.assert_allclose(two[name], one[name], atol=1e-4, err_msg=name)
+
+
+def _checkpoint_step(model_dir):
+    steps = [int(p.stem.split("-")[1]) for p in (model_dir / "checkpoints").glob("*.index")]
+    return max(steps, default=0)
+
+
+@pytest.mark.slow
+def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again(tmp_path):
+    config = tmp_path / "config.json"
+    often = {**CONFIG, "train": {**CONFIG["train"], "checkpoint_every_steps": 5}}
+    config.write_text(json.dumps(often))
+    data = write_pretraining_data(tmp_path / "data")
+    for worker in _start_workers(config, data, tmp_path / "unbroken"):
+        _finish(worker)
+
+    broken, rng = tmp_path / "broken", random.Random(18)
+    breaks = [(number, index) for number in ("TERM", "KILL") for index in (0, 1)] * 3
+    rng.shuffle(breaks)
+    for name, index in breaks:
+        workers = _start_workers(config, data, broken)
+        # Of 120 steps each of the 12 starts makes about nine.
+        _wait_for_checkpoint(workers[index], broken, _checkpoint_step(broken) + rng.randint(1, 8))
+        workers[index].send_signal(getattr(signal, f"SIG{name}"))
+        for number, worker in enumerate(workers):
+            _, errors = worker.communicate(timeout=300)
+            if name == "KILL" and number == index:
+                continue
+            assert worker.returncode == 75, errors[-3000:]
+            assert "Traceback" not in errors
+            assert "the same command goes on" in errors.splitlines()[-1]
+            saved = name == "TERM" and number == 0
+            assert ("SIGTERM; saved:" in errors) == saved
+    for worker in _start_workers(config, data, broken):
+        _finish(worker)
+    ours, theirs = _weights(broken), _weights(tmp_path / "unbroken")
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+    steps = [json.loads(line)["step"] for line in (broken / "metrics.jsonl").open()]
+    assert steps == sorted(set(steps))
+
+
+@pytest.mark.slow
+def test_workers_with_folders_of_their_own_do_not_start(tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG))
+    data = write_pretraining_data(tmp_path / "data")
+    workers = _start_workers(config, data, tmp_path / "one", other_dir=tmp_path / "two")
+    for worker in workers:
+        _, errors = _finish(worker, status=2)
+        assert "name a folder on a drive that all of them share" in errors.splitlines()[-1]
+    assert not (tmp_path / "two").exists()

@@ -133,7 +133,7 @@ class RunSetup:
         examples = examples_of(self.data.folder, split)
 
         def evaluate(stop: Callable[[], bool]) -> dict[str, float]:
-            with self.pipeline.bad_records_named(split):
+            with self.pipeline.bad_records_named(split), self.workers.losses_named():
                 values, collected = evaluator(stop)
             return self.task.results(values, collected, examples)
 

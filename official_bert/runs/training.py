@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import time
+import zlib
 from collections.abc import Sequence
 from contextlib import nullcontext
 
@@ -11,6 +13,7 @@ from absl import logging
 
 from official_bert.atomic import folder_lock
 from official_bert.errors import InputError
+from official_bert.model_folder import CONFIG_NAME
 from official_bert.runs.input_pipeline import InputPipeline
 from official_bert.runs.phases import Phase, learning_rate_schedule
 from official_bert.runs.prepared_data import PreparedData
@@ -22,13 +25,16 @@ from official_bert.training.optimization import CountedSchedule, make_optimizer
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
 
+# Until what one worker wrote is seen by the others.
+_NETWORK_DRIVE_SECONDS = 30.0
+
 
 def train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, float]:
     """See `Run.train`."""
     _check_name(run.folder.path)
     # Of several workers one alone writes.
     lock = folder_lock(run.folder.path, "training") if run.workers.is_chief else nullcontext()
-    with lock:
+    with lock, run.workers.losses_named():
         return _train(run, evaluate=evaluate, skip_nonfinite=skip_nonfinite)
 
 
@@ -36,8 +42,7 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
     config = run.experiment.train
     total_steps = run.total_steps()
     phases = _phases(run, total_steps)
-    if run.workers.is_chief:
-        run.folder.prepare(run.experiment, run.encoder_config, run.data.manifest, run.data.folder)
+    _prepare_folder(run)
     finished = run.folder.results()
     if finished is not None and finished["total_steps"] == total_steps:
         logging.info("%s is finished: %d steps", run.folder.path, total_steps)
@@ -53,6 +58,7 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
         writes=run.workers.is_chief,
     )
     start_step = checkpoints.restore()
+    _check_same_start(run, training_model, start_step)
     if start_step:
         logging.info("going on from step %d of %s", start_step, run.folder.path)
     best = run.best_model(training_model.model)
@@ -91,8 +97,58 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
     return run.write_results(score["step"], score["metrics"], total_steps)
 
 
+def _prepare_folder(run: RunSetup) -> None:
+    """The chief writes the files that explain the model; all see whether they have the same folder.
+
+    Raises:
+        InputError: the chief cannot use the folder, or another worker does not see it.
+    """
+    workers = run.workers
+    failure: InputError | OSError | None = None
+    if workers.is_chief:
+        try:
+            run.folder.prepare(
+                run.experiment, run.encoder_config, run.data.manifest, run.data.folder
+            )
+        except (InputError, OSError) as error:
+            failure = error
+    if workers.any(failure is not None):
+        raise failure or InputError("the chief cannot start this run: its last line says why")
+    if workers.count == 1:
+        return
+    config = run.folder.path / CONFIG_NAME
+    chiefs = workers.from_chief([zlib.crc32(config.read_bytes()) if workers.is_chief else 0])[0]
+    deadline = time.monotonic() + _NETWORK_DRIVE_SECONDS
+    while not (same := config.exists() and zlib.crc32(config.read_bytes()) == chiefs):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(1.0)
+    if workers.any(not same):
+        raise InputError(
+            f"--model_dir={run.folder.path}: not all workers see the {CONFIG_NAME} that the chief "
+            "has written there: name a folder on a drive that all of them share"
+        )
+
+
+def _check_same_start(run: RunSetup, training_model: TrainingModel, start_step: int) -> None:
+    """Whether all workers start from the same step and the same weights."""
+    if run.workers.count == 1:
+        return
+    checksum = 0
+    for variable in (*training_model.model.variables, *training_model.optimizer.variables):
+        checksum = zlib.crc32(variable.numpy().tobytes(), checksum)
+    step, chiefs = run.workers.from_chief([start_step, checksum])
+    if run.workers.any((step, chiefs) != (start_step, checksum)):
+        raise InputError(
+            f"the workers start from different checkpoints (the chief from step {step:.0f}, this "
+            f"one from step {start_step}): --model_dir={run.folder.path} must be one folder that "
+            "all of them share"
+        )
+
+
 def _train_phase(run: RunSetup, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
-    with phase.pipeline.bad_records_named(run.experiment.data.train_split):
+    split = run.experiment.data.train_split
+    with phase.pipeline.bad_records_named(split), run.workers.losses_named():
         try:
             training.run(
                 phase.pipeline.training_dataset(start_step - phase.start),
