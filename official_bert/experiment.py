@@ -184,6 +184,8 @@ class TrainConfig(Section):
         checkpoint_every_steps: between two checkpoints; 0: by time only.
         checkpoint_every_seconds: between two checkpoints; 0: by steps only.
         keep_checkpoints: how many of the newest checkpoints stay.
+        background_checkpoints: write them while training goes on, from a copy in the memory of the
+            host; with several workers they are written between two steps.
         class_weights: of the loss, one for each label in id order; empty: all alike.
     """
 
@@ -197,6 +199,7 @@ class TrainConfig(Section):
     checkpoint_every_steps: int = bounded(1000, least=0, most=_MAX_STEPS)
     checkpoint_every_seconds: float = bounded(600.0, least=0, most=1_000_000_000)
     keep_checkpoints: int = bounded(3, least=1, most=1_000_000)
+    background_checkpoints: bool = False
     class_weights: list[float] = bounded([], least=0, most=1_000_000)
 
 

@@ -28,6 +28,8 @@ TOKENIZER_CONFIG_NAME = "tokenizer_config.json"
 LABELS_NAME = "labels.txt"
 # The manifest of the data that the model was trained on: its labels and options.
 PREPARED_DATA_NAME = "prepared_data.json"
+# The same of the second phase, where the run has one.
+SECOND_PHASE_DATA_NAME = "second_phase_data.json"
 RESULTS_NAME = "eval_results.json"
 NONFINITE_NAME = "nonfinite.json"
 

@@ -33,10 +33,10 @@ def _free_ports(count):
         return [each.getsockname()[1] for each in sockets]
 
 
-def _start(config, data, model_dir, strategy, environment=None):
+def _start(config, data, model_dir, strategy, environment=None, overrides=_OVERRIDES):
     flags = [
         f"--config_file={config}",
-        f"--params_override=data.path={data},{_OVERRIDES},runtime.strategy={strategy}",
+        f"--params_override=data.path={data},{overrides},runtime.strategy={strategy}",
         f"--model_dir={model_dir}",
     ]
     return subprocess.Popen(
@@ -49,7 +49,7 @@ def _start(config, data, model_dir, strategy, environment=None):
     )
 
 
-def _start_workers(config, data, model_dir, *, other_dir=None):
+def _start_workers(config, data, model_dir, *, other_dir=None, overrides=_OVERRIDES):
     addresses = [f"127.0.0.1:{port}" for port in _free_ports(2)]
     return [
         _start(
@@ -65,13 +65,14 @@ def _start_workers(config, data, model_dir, *, other_dir=None):
                     }
                 )
             },
+            overrides,
         )
         for index in range(2)
     ]
 
 
-def _weights(model_dir):
-    reader = tf.train.load_checkpoint(str(model_dir / "checkpoints" / f"ckpt-{STEPS}"))
+def _weights(model_dir, steps=STEPS):
+    reader = tf.train.load_checkpoint(str(model_dir / "checkpoints" / f"ckpt-{steps}"))
     names = [n for n in reader.get_variable_to_shape_map() if n.startswith("model/")]
     assert names
     return {name: reader.get_tensor(name) for name in names}
@@ -107,19 +108,20 @@ def _checkpoint_step(model_dir):
 @pytest.mark.slow
 def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again(tmp_path):
     config = tmp_path / "config.json"
-    often = {**CONFIG, "train": {**CONFIG["train"], "checkpoint_every_steps": 5}}
-    config.write_text(json.dumps(often))
+    config.write_text(json.dumps(CONFIG))
     data = write_pretraining_data(tmp_path / "data")
-    for worker in _start_workers(config, data, tmp_path / "unbroken"):
+    # A step takes 20 ms, and each of the 12 starts shall make a part of them.
+    steps = 3000
+    overrides = f"{_OVERRIDES},train.steps={steps},train.checkpoint_every_steps=10"
+    for worker in _start_workers(config, data, tmp_path / "unbroken", overrides=overrides):
         _finish(worker)
 
     broken, rng = tmp_path / "broken", random.Random(18)
     breaks = [(number, index) for number in ("TERM", "KILL") for index in (0, 1)] * 3
     rng.shuffle(breaks)
     for name, index in breaks:
-        workers = _start_workers(config, data, broken)
-        # Of 120 steps each of the 12 starts makes about nine.
-        _wait_for_checkpoint(workers[index], broken, _checkpoint_step(broken) + rng.randint(1, 8))
+        workers = _start_workers(config, data, broken, overrides=overrides)
+        _wait_for_checkpoint(workers[index], broken, _checkpoint_step(broken) + rng.randint(1, 99))
         workers[index].send_signal(getattr(signal, f"SIG{name}"))
         for number, worker in enumerate(workers):
             _, errors = worker.communicate(timeout=300)
@@ -130,9 +132,9 @@ def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again
             assert "the same command goes on" in errors.splitlines()[-1]
             saved = name == "TERM" and number == 0
             assert ("SIGTERM; saved:" in errors) == saved
-    for worker in _start_workers(config, data, broken):
+    for worker in _start_workers(config, data, broken, overrides=overrides):
         _finish(worker)
-    ours, theirs = _weights(broken), _weights(tmp_path / "unbroken")
+    ours, theirs = _weights(broken, steps), _weights(tmp_path / "unbroken", steps)
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)

@@ -55,6 +55,8 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
         keep=config.keep_checkpoints,
         every_steps=config.checkpoint_every_steps,
         every_seconds=config.checkpoint_every_seconds,
+        # Of several workers one would make the variables of the copy, which all must do together.
+        in_background=config.background_checkpoints and run.workers.count == 1,
         writes=run.workers.is_chief,
     )
     start_step = checkpoints.restore()
@@ -107,8 +109,13 @@ def _prepare_folder(run: RunSetup) -> None:
     failure: InputError | OSError | None = None
     if workers.is_chief:
         try:
+            second = run.experiment.second_phase.path
             run.folder.prepare(
-                run.experiment, run.encoder_config, run.data.manifest, run.data.folder
+                run.experiment,
+                run.encoder_config,
+                run.data.manifest,
+                run.data.folder,
+                second_dir=pathlib.Path(second) if second else None,
             )
         except (InputError, OSError) as error:
             failure = error

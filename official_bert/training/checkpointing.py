@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pathlib
 import re
+import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
+import tf_keras
 from absl import logging
 
-from official_bert.atomic import atomic_folder
+from official_bert.atomic import atomic_folder, tidy
 from official_bert.errors import InputError, shown
+from official_bert.file_errors import explain
 from official_bert.json_file import dumps, read_json
 from official_bert.model_folder import BEST_NAME, CHECKPOINT_PREFIX, CHECKPOINTS_NAME, SCORE_NAME
 from official_bert.tensor_bundle import STATE_NAME, check_index, literal_prefix
 from official_bert.training.step import TrainingModel
 
+# Files of a checkpoint that is being written, and those of a whole one beside its index.
+_PART_NAME = re.compile(
+    rf"(?P<prefix>{CHECKPOINT_PREFIX}-[0-9]{{1,18}})(_temp|\.index\..*|(?P<data>\.data-.*))"
+)
 _INDEX_NAME = re.compile(rf"{CHECKPOINT_PREFIX}-([0-9]{{1,18}})\.index")
 
 
@@ -35,6 +43,7 @@ class Checkpoints:
         keep: how many of the newest ones stay.
         every_steps: between two checkpoints; 0: by time only.
         every_seconds: between two checkpoints; 0: by steps only.
+        in_background: write while training goes on, from a copy in the memory of the host.
         writes: false for all but one of several workers, which then only restore.
     """
 
@@ -46,9 +55,13 @@ class Checkpoints:
         keep: int,
         every_steps: int,
         every_seconds: float,
+        in_background: bool = False,
         writes: bool = True,
     ):
         self._writes = writes
+        self._options = tf.train.CheckpointOptions(
+            experimental_enable_async_checkpoint=in_background
+        )
         self._training_model = training_model
         self._checkpoint = tf.train.Checkpoint(
             model=training_model.model,
@@ -59,7 +72,11 @@ class Checkpoints:
         # Made now, by all workers: making a variable is a collective operation.
         assert self._checkpoint.save_counter is not None
         self._folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
-        self._manager = _manager(self._checkpoint, self._folder, keep)
+        if writes:
+            _mend(self._folder)
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, str(self._folder), max_to_keep=keep
+        )
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._saved_step, self._saved_time = -1, time.monotonic()
 
@@ -74,9 +91,26 @@ class Checkpoints:
         Raises:
             InputError: there are checkpoints, but none can be read.
         """
-        if _restore_newest(self._checkpoint, self._folder):
+        if _restore_newest(self._restore_from, self._folder):
             self._saved_step = int(self._training_model.global_step.numpy())
         return max(self._saved_step, 0)
+
+    def _restore_from(self, prefix: str, names: Collection[str]) -> None:
+        model = self._training_model
+        status = self._checkpoint.restore(prefix)
+        scales = isinstance(model.optimizer, tf_keras.mixed_precision.LossScaleOptimizer)
+        if scales and not any("/loss_scale/" in name for name in names):
+            logging.info(
+                "the checkpoint is of another precision: the scale of the loss starts anew"
+            )
+            status.assert_nontrivial_match()
+            status.expect_partial()
+            # All but the optimizer must be there.
+            status = tf.train.Checkpoint(model=model.model, global_step=model.global_step).read(
+                prefix
+            )
+        status.assert_existing_objects_matched()
+        status.expect_partial()
 
     def is_due(self, step: int) -> bool:
         """Whether the steps or the seconds since the last time say that this one is to be saved."""
@@ -96,14 +130,31 @@ class Checkpoints:
         """
         if step == self._saved_step or not self._writes:
             return
+        with self._errors_named():
+            self._manager.save(checkpoint_number=step, options=self._options)
+        self._saved_step, self._saved_time = step, time.monotonic()
+
+    def wait(self) -> None:
+        """Returns when what is written in the background is on the disk.
+
+        Raises:
+            InputError: as `save`.
+        """
+        with self._errors_named():
+            self._checkpoint.sync()
+            if self._options.experimental_enable_async_checkpoint:
+                # Else an error of the last write would be heard of at the next one.
+                self._checkpoint._async_checkpointer()._check_async_thread_error()
+
+    @contextlib.contextmanager
+    def _errors_named(self) -> Iterator[None]:
         try:
-            self._manager.save(checkpoint_number=step)
+            yield
         except (OSError, tf.errors.OpError) as error:
             raise InputError(
-                f"cannot write a checkpoint to {self._manager.directory}: {error}; "
-                f"the last good one is {self.latest}"
+                f"cannot write a checkpoint to {self._manager.directory}: "
+                f"{explain(error) or error}; the last good one is {self.latest}"
             ) from error
-        self._saved_step, self._saved_time = step, time.monotonic()
 
 
 def restore_weights(model_dir: str | os.PathLike[str], model: tf.Module) -> int:
@@ -124,18 +175,48 @@ def restore_weights(model_dir: str | os.PathLike[str], model: tf.Module) -> int:
     step = tf.Variable(0, dtype=tf.int64, trainable=False)
     checkpoint = tf.train.Checkpoint(model=model, global_step=step)
     folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
-    return int(step.numpy()) if _restore_newest(checkpoint, folder) else 0
+
+    def restore(prefix: str, names: Collection[str]) -> None:
+        status = checkpoint.restore(prefix)
+        status.assert_existing_objects_matched()
+        status.expect_partial()
+
+    return int(step.numpy()) if _restore_newest(restore, folder) else 0
 
 
-def _manager(
-    checkpoint: tf.train.Checkpoint, folder: pathlib.Path, keep: int
-) -> tf.train.CheckpointManager:
+def _mend(folder: pathlib.Path) -> None:
+    """Makes a folder of checkpoints what it was before a kill or an accident.
+
+    What is half written goes. TensorFlow's list of checkpoints, where it is missing, empty or
+    damaged, is written anew: by it old ones are removed, and other programs find the newest.
+    """
+    if not folder.is_dir():
+        return
+    whole = _prefixes(folder)
+    for path in list(folder.iterdir()):
+        found = _PART_NAME.fullmatch(path.name)
+        if found and not (found["data"] and str(folder / found["prefix"]) in whole):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if whole and not _is_listed(folder, whole):
+        oldest_first = whole[::-1]
+        tf.__internal__.train.update_checkpoint_state(
+            str(folder),
+            whole[0],
+            all_model_checkpoint_paths=oldest_first,
+            save_relative_paths=True,
+            # Their order is what counts; 0 would be passed over.
+            all_model_checkpoint_timestamps=[1.0 + n for n in range(len(whole))],
+        )
+    elif not whole:
+        (folder / STATE_NAME).unlink(missing_ok=True)
+
+
+def _is_listed(folder: pathlib.Path, whole: list[str]) -> bool:
     try:
-        return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep)
-    except ValueError:
-        # TensorFlow's list of checkpoints is empty or damaged; the next `save` writes a new one.
-        (folder / STATE_NAME).unlink()
-        return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep)
+        state = tf.train.get_checkpoint_state(str(folder))
+    except (ValueError, tf.errors.OpError):
+        return False
+    return state is not None and set(whole) <= set(state.all_model_checkpoint_paths)
 
 
 def _prefixes(folder: pathlib.Path) -> list[str]:
@@ -145,22 +226,26 @@ def _prefixes(folder: pathlib.Path) -> list[str]:
     return [str(folder / f"{CHECKPOINT_PREFIX}-{step}") for step in sorted(steps, reverse=True)]
 
 
-def _restore_newest(checkpoint: tf.train.Checkpoint, folder: pathlib.Path) -> bool:
-    """Restores the newest checkpoint of a folder that can be read; False where it has none."""
+def _restore_newest(restore: Callable[[str, Collection[str]], None], folder: pathlib.Path) -> bool:
+    """Restores the newest checkpoint of a folder that can be read; False where it has none.
+
+    Args:
+        restore: is given the prefix of a checkpoint and the names in it; raises where they do not
+            fit.
+        folder: of the checkpoints.
+    """
     prefixes = _prefixes(folder)
     for path in prefixes:
         try:
-            check_index(path)
-            status = checkpoint.restore(literal_prefix(path))
-            status.assert_existing_objects_matched()
+            restore(literal_prefix(path), check_index(path).keys())
         except Exception as error:  # A damaged file fails in many ways: IndexError is one.
             logging.error("checkpoint %s cannot be read (%s); trying the one before", path, error)
             continue
-        status.expect_partial()
         return True
     if prefixes:
         raise InputError(
-            f"none of the checkpoints in {folder} can be read: remove the folder to start anew"
+            f"none of the checkpoints in {folder} can be read (the lines above say why): use the "
+            "version of this package that wrote them, or remove the folder to start anew"
         )
     return False
 
@@ -196,6 +281,9 @@ class BestModel:
         Raises:
             InputError: it says something else.
         """
+        if self._writes:
+            # A run that was killed while it replaced the folder may have left a hidden name.
+            tidy(self._folder.parent)
         path = self._folder / SCORE_NAME
         return _read_score(path) if path.exists() else None
 

@@ -118,6 +118,7 @@ class TrainingLoop(tf_keras.callbacks.Callback):
                 verbose=0,
             )
             self._save()
+            self._checkpoints.wait()
             self._workers.wait()
         if self._stop.is_set() and self._done < stop_step:
             raise self._stop.interrupted()
