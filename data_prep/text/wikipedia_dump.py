@@ -20,12 +20,14 @@ from data_prep.text.wikitext import passages
 from official_bert.errors import InputError
 
 _ARTICLES = 0  # the namespace
-# What the readers raise for files that are cut off, of another format, or lack a field.
+# What mwxml raises for an element that lacks something, or has something else in it.
+_ODD_ELEMENT = (AssertionError, AttributeError, TypeError)
+# What the readers raise for files that are cut off or of another format.
 _FAULTS = (
+    *_ODD_ELEMENT,
     EOFError,
     OSError,
     ValueError,
-    TypeError,
     zlib.error,
     xml.etree.ElementTree.ParseError,
     MalformedXML,
@@ -77,6 +79,8 @@ class DumpReader:
                     yield article
         except _FAULTS as error:
             what = str(error)[:80]  # The XML reader shows a piece of the file behind that.
+            if isinstance(error, _ODD_ELEMENT):
+                what = "an element is not as MediaWiki writes it"
             if last == "the first page":
                 raise InputError(
                     f"--input_file={self.path} is not a MediaWiki dump: {what}; "

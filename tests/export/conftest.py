@@ -1,15 +1,42 @@
-"""One export for all tests: it was moved, and the model it came from deleted."""
+"""What the tests of exports share: processes to verify in, and one export.
+
+The export was moved, and the model it came from deleted.
+"""
 
 from __future__ import annotations
 
+import pathlib
 import shutil
+import subprocess
+import sys
+import tempfile
+import time
 
 import pytest
 import tensorflow as tf
 
-from export import saving
+from export import fresh_process, saving
 from official_bert.data.manifest import Manifest
 from tests.small_models import MAX_POSITIONS, TOKENS, tiny_bundle, write_model_folder
+
+
+@pytest.fixture(scope="package", autouse=True)
+def warm_processes():
+    """Exports are verified in forks of one process; the strangers of test_task_exports are new."""
+    script = pathlib.Path(__file__).with_name("warm_process.py")
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = pathlib.Path(folder, "socket")
+        server = subprocess.Popen([sys.executable, "-I", script, "serve", path])
+        while not path.exists() and server.poll() is None:
+            time.sleep(0.1)
+
+        def command(*arguments):
+            return [sys.executable, "-I", "-S", script, "ask", path, *map(str, arguments)]
+
+        patch.setattr(fresh_process, "command", command)
+        yield
+        server.kill()
+        server.wait()
 
 
 @pytest.fixture(scope="session")

@@ -145,6 +145,15 @@ BAD_DUMPS = {
     "JSON": (b'{"title": "A"}', "is not a MediaWiki dump"),
     "an id that is none": (WHOLE.replace(b"<id>1<", b"<id>x<"), "is not a MediaWiki dump"),
     "an empty id": (WHOLE.replace(b"<id>1<", b"<id><"), "is not a MediaWiki dump"),
+    "a page without a title": (WHOLE.replace(b"<title>A</title>", b""), "is not a MediaWiki dump"),
+    "no namespaces in namespaces": (
+        WHOLE.replace(b"<namespaces>", b"<namespaces><x/>"),
+        "is not a MediaWiki dump",
+    ),
+    "a namespace without a key": (
+        WHOLE.replace(b"<namespaces>", b"<namespaces><namespace/>"),
+        "is not a MediaWiki dump",
+    ),
     "zero bytes": (bytes(1000), "is not a MediaWiki dump"),
     "elements that cross": (b"<mediawiki><page></mediawiki></page>", "is not a MediaWiki dump"),
     "entities of entities": (
