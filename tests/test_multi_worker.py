@@ -112,7 +112,8 @@ def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again
     data = write_pretraining_data(tmp_path / "data")
     # A step takes 20 ms, and each of the 12 starts shall make a part of them.
     steps = 3000
-    overrides = f"{_OVERRIDES},train.steps={steps},train.checkpoint_every_steps=10"
+    overrides = _OVERRIDES.replace(f"train.steps={STEPS}", f"train.steps={steps}")
+    overrides += ",train.checkpoint_every_steps=10"
     for worker in _start_workers(config, data, tmp_path / "unbroken", overrides=overrides):
         _finish(worker)
 

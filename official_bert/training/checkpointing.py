@@ -27,6 +27,7 @@ from official_bert.training.step import TrainingModel
 # Files of a checkpoint that is being written, and those of a whole one beside its index.
 _PART_NAME = re.compile(
     rf"(?P<prefix>{CHECKPOINT_PREFIX}-[0-9]{{1,18}})(_temp|\.index\..*|(?P<data>\.data-.*))"
+    rf"|{STATE_NAME}\.tmp[0-9a-f]{{32}}"
 )
 _INDEX_NAME = re.compile(rf"{CHECKPOINT_PREFIX}-([0-9]{{1,18}})\.index")
 

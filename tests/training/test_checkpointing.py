@@ -92,7 +92,8 @@ def test_what_a_kill_left_half_written_goes(tmp_path):
     whole = sorted(path.name for path in folder.iterdir())
     (folder / "ckpt-20_temp").mkdir()
     (folder / "ckpt-20_temp" / "part-00000-of-00001.data-00000-of-00001").write_bytes(b"half")
-    for name in ("ckpt-30.data-00000-of-00001", "ckpt-30.index.tempstate17", "ckpt-10_temp"):
+    state = "checkpoint.tmp1b810c4c758547f08153a9754bdf49c5"
+    for name in ("ckpt-30.data-00000-of-00001", "ckpt-30.index.tempstate17", "ckpt-10_temp", state):
         (folder / name).write_bytes(b"half")
     (folder / "notes.txt").write_text("mine")
     assert _checkpoints(tmp_path, _training_model()).restore() == 10
