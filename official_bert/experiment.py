@@ -187,6 +187,12 @@ class TrainConfig(Section):
         background_checkpoints: write them while training goes on, from a copy in the memory of the
             host; with several workers they are written between two steps.
         class_weights: of the loss, one for each label in id order; empty: all alike.
+        spike_factor: the run goes back to its last checkpoint, and leaves the batches since then
+            out, where the mean loss of a report is so many times the median of the ten before; 0:
+            never.
+        spike_recoveries: how often it may go back.
+        callbacks: further callbacks of Keras, as "package.module:Class"; made without arguments.
+        profile_steps: the first and the last step of a profile for TensorBoard; empty: none.
     """
 
     seed: int = bounded(0, least=0, most=_MAX_SEED)
@@ -201,6 +207,10 @@ class TrainConfig(Section):
     keep_checkpoints: int = bounded(3, least=1, most=1_000_000)
     background_checkpoints: bool = False
     class_weights: list[float] = bounded([], least=0, most=1_000_000)
+    spike_factor: float = bounded(0.0, least=0, most=1_000_000)
+    spike_recoveries: int = bounded(3, least=1, most=1_000_000)
+    callbacks: list[str] = dataclasses.field(default_factory=list)
+    profile_steps: list[int] = bounded([], least=1, most=_MAX_STEPS)
 
 
 @dataclasses.dataclass
@@ -316,6 +326,15 @@ class ExperimentConfig(Section):
         if second.path and train.steps is None:
             raise InputError(
                 "second_phase.path needs train.steps, the steps of both phases together"
+            )
+        if 0 < train.spike_factor <= 1:
+            raise InputError(
+                f"train.spike_factor is {train.spike_factor}: it must be above 1, or 0 for never"
+            )
+        steps = train.profile_steps
+        if steps and (len(steps) != 2 or steps[0] > steps[1]):
+            raise InputError(
+                f"train.profile_steps is {steps}: it must be the first and the last step"
             )
         for name, size in (
             ("train.batch_size", train.batch_size),

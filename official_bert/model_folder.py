@@ -44,6 +44,8 @@ SCORE_NAME = "score.json"
 METRICS_NAME = "metrics.jsonl"
 # Of `--mode=eval`, which runs beside the training that writes the other file.
 WATCHED_METRICS_NAME = "eval_metrics.jsonl"
+# Where the run went back because its loss had risen.
+RECOVERIES_NAME = "recoveries.json"
 PICTURE_NAME = "training.png"
 TENSORBOARD_NAME = "tensorboard"
 

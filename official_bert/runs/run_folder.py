@@ -32,6 +32,11 @@ _FREE = {
     "train.checkpoint_every_seconds",
     "train.keep_checkpoints",
     "train.background_checkpoints",
+    "train.callbacks",
+    "train.profile_steps",
+    # The batches that a run left out stand in its folder.
+    "train.spike_factor",
+    "train.spike_recoveries",
 }
 # What stands in a manifest but says nothing of the records.
 _NOT_COMPARED = {"statistics", "version"}

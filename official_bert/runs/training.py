@@ -9,11 +9,13 @@ import zlib
 from collections.abc import Sequence
 from contextlib import nullcontext
 
+import tf_keras
 from absl import logging
 
 from official_bert.atomic import folder_lock
+from official_bert.class_path import load_class
 from official_bert.errors import InputError
-from official_bert.model_folder import CONFIG_NAME
+from official_bert.model_folder import CONFIG_NAME, TENSORBOARD_NAME
 from official_bert.runs.input_pipeline import InputPipeline
 from official_bert.runs.phases import Phase, learning_rate_schedule
 from official_bert.runs.prepared_data import PreparedData
@@ -22,6 +24,8 @@ from official_bert.training import loop
 from official_bert.training.checkpointing import Checkpoints
 from official_bert.training.layer_rates import layer_rate_shares
 from official_bert.training.optimization import CountedSchedule, make_optimizer
+from official_bert.training.profile import StepProfile
+from official_bert.training.recoveries import Recoveries
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
 
@@ -73,15 +77,22 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
             eval_split,
             ", ".join(splits),
         )
+    log = RunLog(
+        run.folder.path,
+        start_step=start_step,
+        total_steps=total_steps,
+        writes=run.workers.is_chief,
+    )
+    recoveries = Recoveries(
+        run.folder.path,
+        most=config.spike_recoveries,
+        factor=config.spike_factor,
+        losses=log.losses,
+    )
     training = loop.TrainingLoop(
         training_model,
         checkpoints,
-        RunLog(
-            run.folder.path,
-            start_step=start_step,
-            total_steps=total_steps,
-            writes=run.workers.is_chief,
-        ),
+        log,
         workers=run.workers,
         evaluate=run.make_evaluation(training_model.model) if evaluated else None,
         best=best,
@@ -89,10 +100,12 @@ def _train(run: RunSetup, *, evaluate: bool, skip_nonfinite: bool) -> dict[str, 
         evaluate_every_steps=_steps_between_evaluations(run),
         patience=run.experiment.evaluation.patience if evaluated else 0,
         skip_nonfinite=skip_nonfinite,
+        recoveries=recoveries,
+        callbacks=_callbacks(run),
     )
     for phase in phases:
         if start_step < phase.stop or phase is phases[-1]:
-            _train_phase(run, training, phase, max(start_step, phase.start))
+            _train_phase(run, training, phase, max(start_step, phase.start), recoveries)
     score = best.score() if evaluated and run.workers.is_chief else None
     if score is None:
         return {}
@@ -153,17 +166,35 @@ def _check_same_start(run: RunSetup, training_model: TrainingModel, start_step: 
         )
 
 
-def _train_phase(run: RunSetup, training: loop.TrainingLoop, phase: Phase, start_step: int) -> None:
+def _callbacks(run: RunSetup) -> list[tf_keras.callbacks.Callback]:
+    config = run.experiment.train
+    callbacks = [load_class(name, tf_keras.callbacks.Callback)() for name in config.callbacks]
+    if config.profile_steps and run.workers.is_chief:
+        first, last = config.profile_steps
+        callbacks.append(StepProfile(run.folder.path / TENSORBOARD_NAME, first, last))
+    return callbacks
+
+
+def _train_phase(
+    run: RunSetup,
+    training: loop.TrainingLoop,
+    phase: Phase,
+    start_step: int,
+    recoveries: Recoveries,
+) -> None:
+    def batch_number(step: int) -> int:
+        return step - phase.start + recoveries.offset(step, since=phase.start)
+
     split = run.experiment.data.train_split
     with phase.pipeline.bad_records_named(split), run.workers.losses_named():
         try:
             training.run(
-                phase.pipeline.training_dataset(start_step - phase.start),
+                lambda step: phase.pipeline.training_dataset(batch_number(step)),
                 start_step=start_step,
                 stop_step=phase.stop,
             )
         except loop.NonFiniteLossError as error:
-            _report_nonfinite(run, error, phase)
+            _report_nonfinite(run, error, phase, batch_number(error.step))
 
 
 def _phases(run: RunSetup, total_steps: int) -> list[Phase]:
@@ -229,13 +260,15 @@ def _steps_between_evaluations(run: RunSetup) -> float:
     return max(1.0, records / run.experiment.train.batch_size)
 
 
-def _report_nonfinite(run: RunSetup, error: loop.NonFiniteLossError, phase: Phase) -> None:
+def _report_nonfinite(
+    run: RunSetup, error: loop.NonFiniteLossError, phase: Phase, batch_number: int
+) -> None:
     """Writes nonfinite.json and raises an InputError that names it."""
     if not run.workers.is_chief:
         raise InputError(f"{error}; the chief has written a report") from error
     records = [
         {"file": os.path.basename(file), "record": number}
-        for file, number in phase.pipeline.record_locations(error.step - phase.start)
+        for file, number in phase.pipeline.record_locations(batch_number)
     ]
     path = run.folder.write_nonfinite({"step": error.step, "logs": error.logs, "records": records})
     raise InputError(

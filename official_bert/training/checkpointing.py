@@ -73,11 +73,8 @@ class Checkpoints:
         # Made now, by all workers: making a variable is a collective operation.
         assert self._checkpoint.save_counter is not None
         self._folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
-        if writes:
-            _mend(self._folder)
-        self._manager = tf.train.CheckpointManager(
-            self._checkpoint, str(self._folder), max_to_keep=keep
-        )
+        self._keep = keep
+        self._manager = self._make_manager()
         self._every_steps, self._every_seconds = every_steps, every_seconds
         self._saved_step, self._saved_time = -1, time.monotonic()
 
@@ -85,6 +82,28 @@ class Checkpoints:
     def latest(self) -> str | None:
         """Path prefix of the newest checkpoint."""
         return self._manager.latest_checkpoint
+
+    def _make_manager(self) -> tf.train.CheckpointManager:
+        if self._writes:
+            _mend(self._folder)
+        return tf.train.CheckpointManager(
+            self._checkpoint, str(self._folder), max_to_keep=self._keep
+        )
+
+    def newest_until(self, step: int) -> int | None:
+        """The step of the newest checkpoint that is not behind `step`; None without one."""
+        self.wait()
+        return next((s for s in _steps(self._folder) if s <= step), None)
+
+    def forget_after(self, step: int) -> None:
+        """Removes the checkpoints behind `step`."""
+        if not self._writes:
+            return
+        for later in _steps(self._folder):
+            if later > step:
+                # Without its index it is none; the rest goes with what kills leave.
+                (self._folder / f"{CHECKPOINT_PREFIX}-{later}.index").unlink()
+        self._manager = self._make_manager()
 
     def restore(self) -> int:
         """Restores the newest checkpoint that can be read; returns its step, 0 without one.
@@ -220,11 +239,15 @@ def _is_listed(folder: pathlib.Path, whole: list[str]) -> bool:
     return state is not None and set(whole) <= set(state.all_model_checkpoint_paths)
 
 
-def _prefixes(folder: pathlib.Path) -> list[str]:
-    """The checkpoints of a folder, the newest first, whether TensorFlow's list has them or not."""
+def _steps(folder: pathlib.Path) -> list[int]:
+    """Of the checkpoints of a folder, the newest first, be they in TensorFlow's list or not."""
     names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
     steps = [int(found[1]) for name in names if (found := _INDEX_NAME.fullmatch(name))]
-    return [str(folder / f"{CHECKPOINT_PREFIX}-{step}") for step in sorted(steps, reverse=True)]
+    return sorted(steps, reverse=True)
+
+
+def _prefixes(folder: pathlib.Path) -> list[str]:
+    return [str(folder / f"{CHECKPOINT_PREFIX}-{step}") for step in _steps(folder)]
 
 
 def _restore_newest(restore: Callable[[str, Collection[str]], None], folder: pathlib.Path) -> bool:

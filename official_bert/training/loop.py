@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,7 @@ from absl import logging
 
 from official_bert.training.checkpointing import BestModel, Checkpoints
 from official_bert.training.evaluator import EvaluationStopped
+from official_bert.training.recoveries import Recoveries, Recovery
 from official_bert.training.run_log import RunLog
 from official_bert.training.step import TrainingModel
 from official_bert.training.stop_signal import StopSignal
@@ -53,6 +54,8 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         patience: training ends after so many evaluations that were not better; 0: never.
         skip_nonfinite: go on after a step that was not finite (it changes nothing) instead of
             stopping.
+        recoveries: says whether the loss has risen so far that the run goes back.
+        callbacks: further ones for `fit`.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         evaluate_every_steps: float,
         patience: int,
         skip_nonfinite: bool,
+        recoveries: Recoveries,
+        callbacks: Sequence[tf_keras.callbacks.Callback] = (),
     ):
         super().__init__()
         # Logs stay on the device until a report needs them. Keras' own `__init__` says False.
@@ -84,17 +89,22 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._evaluate_every_steps = evaluate_every_steps
         self._patience = patience
         self._skip_nonfinite = skip_nonfinite
+        self._recoveries = recoveries
+        self._callbacks = callbacks
+        self._reported_step, self._spike_start = 0, -1
         self._recent: collections.deque[dict[str, Any]] = collections.deque(maxlen=_RECENT_STEPS)
         self._start = self._done = 0
         # Earlier starts of the run may have left steps out.
         self._nonfinite_before = int(training_model.nonfinite_steps.numpy())
         self._evaluated_step = int(workers.from_chief([log.evaluated_step])[0])
 
-    def run(self, dataset: tf.data.Dataset, *, start_step: int, stop_step: int) -> None:
+    def run(
+        self, dataset_from: Callable[[int], tf.data.Dataset], *, start_step: int, stop_step: int
+    ) -> None:
         """Trains up to `stop_step` and saves; may be called again, to go on with other data.
 
         Args:
-            dataset: endless batches, beginning with that of `start_step`.
+            dataset_from: endless batches, beginning with that of a step.
             start_step: steps that are done.
             stop_step: steps that shall be done in the end.
 
@@ -103,20 +113,16 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             NonFiniteLossError: see there; the run stands at its last checkpoint.
         """
         with self._stop.noted():
-            self._run(dataset, start_step, stop_step)
+            self._run(dataset_from, start_step, stop_step)
 
-    def _run(self, dataset: tf.data.Dataset, start_step: int, stop_step: int) -> None:
-        self._start = self._done = start_step
+    def _run(
+        self, dataset_from: Callable[[int], tf.data.Dataset], start_step: int, stop_step: int
+    ) -> None:
+        self._done = self._reported_step = start_step
         if start_step < stop_step and self._evaluation_was_stopped():
             self._run_evaluation()
         if start_step < stop_step and not self._patience_is_over() and not self._stop.is_set():
-            self._training_model.fit(
-                dataset,
-                steps_per_epoch=stop_step - start_step,
-                epochs=1,
-                callbacks=[self],
-                verbose=0,
-            )
+            self._fit(dataset_from, stop_step)
             self._save()
             self._checkpoints.wait()
             self._workers.wait()
@@ -128,11 +134,31 @@ class TrainingLoop(tf_keras.callbacks.Callback):
                 raise self._stop.interrupted()
         self._log.picture()
 
+    def _fit(self, dataset_from: Callable[[int], tf.data.Dataset], stop_step: int) -> None:
+        """`fit`, once for each stretch of batches that follow on each other."""
+        while self._done < stop_step:
+            self._start = self._done
+            target = self._recoveries.next_step(self._done, stop_step)
+            self._training_model.fit(
+                dataset_from(self._start),
+                steps_per_epoch=target - self._start,
+                epochs=1,
+                callbacks=[self, *self._callbacks],
+                verbose=0,
+            )
+            if self._spike_start >= 0:
+                self._go_back()
+            elif self._training_model.stop_training:
+                break
+
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, self._done = self._done, self._start + batch + 1
         self._recent.append(dict(logs or {}))
         if _passed(before, self._done, self._log_every_steps):
             self._report()
+            if self._spike_start >= 0:
+                self.model.stop_training = True
+                return
         if self._evaluate is not None and _passed(before, self._done, self._evaluate_every_steps):
             self._run_evaluation()
             if self._patience_is_over():
@@ -162,6 +188,45 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._log.training(
             self._done, {**means, "learning_rate": rate}, skipped_steps=int(nonfinite)
         )
+        if self._recoveries.enabled and "loss" in means:
+            self._look_for_spike(means["loss"])
+        self._reported_step = self._done
+
+    def _look_for_spike(self, loss: float) -> None:
+        risen = self._recoveries.has_risen(loss) and not self._recoveries.used_up
+        # The others do not know the reports before their start.
+        risen = bool(self._workers.from_chief([float(risen)])[0])
+        if not risen:
+            return
+        if self._checkpoints.newest_until(self._reported_step) is None:
+            logging.warning("the loss has risen to %.4f, and there is no checkpoint before", loss)
+            return
+        self._spike_start = self._reported_step
+
+    def _go_back(self) -> None:
+        """To the newest checkpoint before the spike's report; the batches since are left out.
+
+        The checkpoints behind it go first: until the recovery is noted, a kill leads to the same
+        spike and back here.
+        """
+        step = self._checkpoints.newest_until(self._spike_start)
+        assert step is not None
+        self._workers.wait()
+        self._checkpoints.forget_after(step)
+        self._recoveries.add(Recovery(step, self._done - step), writes=self._workers.is_chief)
+        self._workers.wait()
+        logging.warning(
+            "the loss has risen: back from step %d to step %d, without the batches between",
+            self._done,
+            step,
+        )
+        self._checkpoints.restore()
+        self._log.go_back(step)
+        self._recoveries.use_losses(self._log.losses)
+        self._done = self._reported_step = step
+        self._evaluated_step = min(self._evaluated_step, step)
+        self._spike_start = -1
+        self._training_model.means.take([])
 
     def _check_finite(self, nonfinite: int) -> None:
         if self._skip_nonfinite or nonfinite == self._nonfinite_before:

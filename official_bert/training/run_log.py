@@ -51,6 +51,7 @@ class RunLog:
         metrics_name: name of the file of metrics.
 
     Attributes:
+        losses: of the reports of training that are in the file.
         evaluated_step: of the last evaluation that is in the file; -1 without one.
 
     Raises:
@@ -72,15 +73,26 @@ class RunLog:
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
         self._drawn_time, self._is_drawn = -math.inf, False
+        self._metrics_name = metrics_name
         self.evaluated_step = -1
+        self.losses: list[float] = []
         if not writes:
             return
-        lines = read_metrics(self._model_dir, metrics_name)
-        kept = [line for line in lines if line["step"] <= start_step]
+        self.go_back(start_step)
+        self._writer = self._make_writer()
+
+    def go_back(self, step: int) -> None:
+        """Drops what was reported behind `step`."""
+        self._last_step, self._last_time = step, time.monotonic()
+        self.evaluated_step = min(self.evaluated_step, step)
+        if not self._writes:
+            return
+        lines = read_metrics(self._model_dir, self._metrics_name)
+        kept = [line for line in lines if line["step"] <= step]
         with atomic_file(self._metrics_path) as file:
             file.writelines(dumps(line) + "\n" for line in kept)
         self.evaluated_step = max((x["step"] for x in kept if x["split"] == "eval"), default=-1)
-        self._writer = self._make_writer()
+        self.losses = [x["loss"] for x in kept if x["split"] == "train" and "loss" in x]
 
     def training(self, step: int, metrics: Mapping[str, float], *, skipped_steps: int = 0) -> None:
         """Reports the mean metrics of the steps since the last report.

@@ -9,12 +9,15 @@ import traceback
 
 import pytest
 import tensorflow as tf
+import tf_keras
 from tensorflow.python.framework import ops
 
 from official_bert.training.checkpointing import BestModel, Checkpoints
 from official_bert.training.evaluator import EvaluationStopped, Evaluator
 from official_bert.training.loop import NonFiniteLossError, TrainingLoop
 from official_bert.training.optimization import AdamW, CountedSchedule, warm_up_and_decay
+from official_bert.training.profile import StepProfile
+from official_bert.training.recoveries import Recoveries
 from official_bert.training.run_log import RunLog, read_metrics
 from official_bert.training.step import TrainingModel
 from official_bert.training.stop_signal import Interrupted
@@ -50,7 +53,7 @@ def _batches(start=0, bad=()):
     return tf.data.Dataset.range(start, 10**9).map(batch)
 
 
-def _train(folder, model, *, stop=STEPS, bad=(), evaluate=None, **changes):
+def _train(folder, model, *, stop=STEPS, bad=(), evaluate=None, batches=_batches, **changes):
     """Goes on from the folder's checkpoint to step `stop`; returns the step it started at."""
     checkpoints = Checkpoints(
         folder, model, keep=2, every_steps=changes.pop("save_every", 1000), every_seconds=0
@@ -65,8 +68,14 @@ def _train(folder, model, *, stop=STEPS, bad=(), evaluate=None, **changes):
         "skip_nonfinite": False,
     } | changes
     log = RunLog(folder, start_step=start, total_steps=STEPS)
-    loop = TrainingLoop(model, checkpoints, log, evaluate=evaluate, **settings)
-    loop.run(_batches(start, bad), start_step=start, stop_step=stop)
+    factor = settings.pop("spike_factor", 0.0)
+    recoveries = Recoveries(folder, most=2, factor=factor, losses=log.losses)
+    loop = TrainingLoop(
+        model, checkpoints, log, evaluate=evaluate, recoveries=recoveries, **settings
+    )
+    loop.run(
+        lambda step: batches(step + recoveries.offset(step), bad), start_step=start, stop_step=stop
+    )
     return start
 
 
@@ -212,3 +221,55 @@ def test_an_evaluator_asks_before_each_batch():
     assert list(answers) == []
     # (0 - 1)^2, (1 - 1)^2 and (2 - 1)^2, each of two rows of weight 1.
     assert evaluator()[0] == {"loss_part": pytest.approx(2 / 3)}
+
+
+def _with_spike(start, bad):
+    """Batches 21 to 27 have labels of 100, the others of 2."""
+
+    def batch(number):
+        label = tf.where((number > 20) & (number < 28), 100.0, 2.0)
+        ones = tf.ones([2])
+        return {
+            "input_word_ids": ones,
+            "label": label * ones,
+            "weight": ones,
+            "input_mask": tf.ones([2, 4], tf.int32),
+        }
+
+    return tf.data.Dataset.range(start, 10**9).map(batch)
+
+
+def test_a_risen_loss_leads_back_to_the_checkpoint_before_without_those_batches(tmp_path):
+    settings = {"batches": _with_spike, "save_every": 10, "log_every_steps": 5, "spike_factor": 3.0}
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    unbroken.mkdir()
+    broken.mkdir()
+    model = _model()
+    _train(unbroken, model, **settings)
+    # Reported at step 25, twice: of batches 20 to 24 and then of 25 to 29.
+    expected = {"recoveries": [{"step": 20, "batches": 5}, {"step": 20, "batches": 5}]}
+    assert json.loads((unbroken / "recoveries.json").read_text()) == expected
+    lines = _train_lines(unbroken)
+    assert [line["step"] for line in lines] == [5, 10, 15, 20, 25, 30, 35, 40]
+    assert all(line["loss"] < 4.0 for line in lines)
+    # Stopped after it, and before it: what is left out stands in the folder.
+    for stop in (15, 30):
+        _train(broken, _model(), stop=stop, **settings)
+    other = _model()
+    assert _train(broken, other, **settings) == 30
+    assert float(other.model.w) == float(model.model.w)
+    assert json.loads((broken / "recoveries.json").read_text()) == expected
+
+
+def test_callbacks_of_ones_own_and_a_profile_of_chosen_steps(tmp_path, unbroken):
+    class Counter(tf_keras.callbacks.Callback):
+        batches = 0
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.batches += 1
+
+    counter, (model, _) = Counter(), unbroken
+    model.global_step.assign(0)
+    _train(tmp_path, model, callbacks=[counter, StepProfile(tmp_path / "tensorboard", 3, 4)])
+    assert counter.batches == STEPS
+    assert len(list((tmp_path / "tensorboard").rglob("*.xplane.pb"))) == 1
