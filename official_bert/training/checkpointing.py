@@ -81,11 +81,13 @@ class Checkpoints:
     @property
     def latest(self) -> str | None:
         """Path prefix of the newest checkpoint."""
-        return self._manager.latest_checkpoint
+        return next(iter(_prefixes(self._folder)), None)
 
-    def _make_manager(self) -> tf.train.CheckpointManager:
-        if self._writes:
-            _mend(self._folder)
+    def _make_manager(self) -> tf.train.CheckpointManager | None:
+        """None where another worker writes: its list of checkpoints may be under its hands."""
+        if not self._writes:
+            return None
+        _mend(self._folder)
         return tf.train.CheckpointManager(
             self._checkpoint, str(self._folder), max_to_keep=self._keep
         )
@@ -148,7 +150,7 @@ class Checkpoints:
         Raises:
             InputError: the disk is full or the folder cannot be written; the last one is named.
         """
-        if step == self._saved_step or not self._writes:
+        if step == self._saved_step or self._manager is None:
             return
         with self._errors_named():
             self._manager.save(checkpoint_number=step, options=self._options)
@@ -172,7 +174,7 @@ class Checkpoints:
             yield
         except (OSError, tf.errors.OpError) as error:
             raise InputError(
-                f"cannot write a checkpoint to {self._manager.directory}: "
+                f"cannot write a checkpoint to {self._folder}: "
                 f"{explain(error) or error}; the last good one is {self.latest}"
             ) from error
 

@@ -79,17 +79,18 @@ class Evaluator:
         Raises:
             EvaluationStopped: `stop` said so.
         """
-        sums: dict[str, float] = collections.defaultdict(float)
-        weights: dict[str, float] = collections.defaultdict(float)
+        # In float64, and on the device: reading them would wait for it after each batch.
+        sums: dict[str, Any] = collections.defaultdict(float)
+        weights: dict[str, Any] = collections.defaultdict(float)
         records: Collected = []
         for batch in self._dataset:
             if stop():
                 raise EvaluationStopped
             (batch_sums, batch_weights), collected = self._run(batch)
             for name in batch_sums:
-                sums[name] += float(batch_sums[name])
-                weights[name] += float(batch_weights[name])
+                sums[name] += tf.cast(batch_sums[name], tf.float64)
+                weights[name] += tf.cast(batch_weights[name], tf.float64)
             rows = zip(*(tensor.numpy() for tensor in collected.values()), strict=True)
             records.extend(dict(zip(collected, row, strict=True)) for row in rows)
-        values = {name: sums[name] / weights[name] if weights[name] else 0.0 for name in sums}
+        values = {name: float(tf.math.divide_no_nan(sums[name], weights[name])) for name in sums}
         return values, records
