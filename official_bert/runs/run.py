@@ -75,7 +75,7 @@ class Run:
 
         Raises:
             InputError: also for a record that cannot be used.
-            loop.Interrupted: asked to stop; the same command goes on.
+            Interrupted: asked to stop; the same command goes on.
         """
         return training.train(self._setup, evaluate=evaluate, skip_nonfinite=skip_nonfinite)
 

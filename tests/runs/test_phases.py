@@ -15,8 +15,8 @@ from official_bert.experiment import load_experiment
 from official_bert.model_folder import WATCHED_METRICS_NAME
 from official_bert.runs.run import Run
 from official_bert.tasks.pretraining import PretrainingTask
-from official_bert.training.loop import Interrupted
 from official_bert.training.run_log import read_metrics
+from official_bert.training.stop_signal import Interrupted
 from tests.prepared_data import write_pretraining_data
 
 SMALL = [
