@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import tensorflow as tf
@@ -41,7 +41,9 @@ class TrainingModel(tf_keras.Model):
     The loss is the sum over the *global* batch divided by the global weight, so that the gradient
     does not depend on how many replicas or parts compute it. Gradients are summed over replicas,
     clipped by their global norm and applied; a step whose loss or gradient is not finite changes
-    neither weights nor moments and is counted.
+    neither weights nor moments and is counted. With mixed_float16 the loss is scaled up while it is
+    differentiated: a gradient that then overflows lowers the scale, and only where the scale is 1
+    already is the step counted (Micikevicius et al. 2018, section 3.2).
 
     Args:
         model: called on the `model_inputs` of a batch, gives a dict of tensors.
@@ -95,13 +97,13 @@ class TrainingModel(tf_keras.Model):
         values = {name: tf.math.divide_no_nan(sums[name], weights[name]) for name in sums}
         loss = tf.add_n([values[name] for name in self._objective.losses])
 
+        overflows = tf.constant(False)
         if isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer):
-            norm = tf.linalg.global_norm(self.optimizer.get_unscaled_gradients(gradients))
-            # The optimizer itself drops overflowing gradients and lowers the scale.
-            finite = tf.math.is_finite(loss)
-        else:
-            norm = tf.linalg.global_norm(gradients)
-            finite = tf.math.is_finite(loss) & tf.math.is_finite(norm)
+            gradients = self.optimizer.get_unscaled_gradients(gradients)
+            # While it can lower the scale, the optimizer itself leaves out such a step, and does.
+            overflows = self.optimizer.loss_scale > 1.0
+        norm = tf.linalg.global_norm(gradients)
+        finite = tf.math.is_finite(loss) & (tf.math.is_finite(norm) | overflows)
         if self._max_grad_norm > 0:
             scale = self._max_grad_norm / tf.maximum(norm, self._max_grad_norm)
             gradients = [gradient * tf.cast(scale, gradient.dtype) for gradient in gradients]
@@ -125,13 +127,10 @@ class TrainingModel(tf_keras.Model):
         """Sums of the batch on this replica, and the gradient of its share of the global loss."""
         if self._accumulate_steps == 1:
             return self._part(batch, weights, tf.constant(0))
-        size = tf.shape(batch["input_word_ids"])[0]
+        part_of = _split(batch, self._accumulate_steps)
 
         def add_part(index, sums, gradients):
-            start = index * size // self._accumulate_steps
-            limit = (index + 1) * size // self._accumulate_steps
-            part = {name: tensor[start:limit] for name, tensor in batch.items()}
-            part_sums, part_gradients = self._part(part, weights, index)
+            part_sums, part_gradients = self._part(part_of(index), weights, index)
             return (
                 index + 1,
                 {name: sums[name] + part_sums[name] for name in sums},
@@ -209,6 +208,25 @@ class TrainingModel(tf_keras.Model):
 def select_inputs(objective: Objective, batch: Tensors) -> dict[str, tf.Tensor]:
     """The entries of a batch that the model is called on; labels and the like stay behind."""
     return {name: batch[name] for name in objective.model_inputs if name in batch}
+
+
+def _split(batch: Tensors, parts: int) -> Callable[[tf.Tensor], dict[str, tf.Tensor]]:
+    """A function from the number of a part, an int32 scalar, to its rows of the batch [B, …]."""
+    rows = batch["input_word_ids"].shape[0]
+    if rows is None or rows % parts:
+        size = tf.shape(batch["input_word_ids"])[0]
+
+        def sliced(index: tf.Tensor) -> dict[str, tf.Tensor]:
+            start, stop = index * size // parts, (index + 1) * size // parts
+            return {name: tensor[start:stop] for name, tensor in batch.items()}
+
+        return sliced
+    # XLA would compute slices that begin at a number of its own at the size of the whole batch.
+    stacked = {
+        name: tf.reshape(tensor, tf.concat([[parts, rows // parts], tf.shape(tensor)[1:]], axis=0))
+        for name, tensor in batch.items()
+    }  # [parts, B / parts, …]
+    return lambda index: {name: tensor[index] for name, tensor in stacked.items()}
 
 
 def _counter(name: str, start: int) -> tf.Variable:
