@@ -111,18 +111,18 @@ def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again
     config.write_text(json.dumps(CONFIG))
     data = write_pretraining_data(tmp_path / "data")
     # A step takes 20 ms, and each of the 12 starts shall make a part of them.
-    steps = 3000
+    steps = 1000
     overrides = _OVERRIDES.replace(f"train.steps={STEPS}", f"train.steps={steps}")
     overrides += ",train.checkpoint_every_steps=10"
     for worker in _start_workers(config, data, tmp_path / "unbroken", overrides=overrides):
-        _finish(worker)
+        _finish(worker, timeout=1000)
 
     broken, rng = tmp_path / "broken", random.Random(18)
     breaks = [(number, index) for number in ("TERM", "KILL") for index in (0, 1)] * 3
     rng.shuffle(breaks)
     for name, index in breaks:
         workers = _start_workers(config, data, broken, overrides=overrides)
-        _wait_for_checkpoint(workers[index], broken, _checkpoint_step(broken) + rng.randint(1, 99))
+        _wait_for_checkpoint(workers[index], broken, _checkpoint_step(broken) + rng.randint(1, 60))
         workers[index].send_signal(getattr(signal, f"SIG{name}"))
         for number, worker in enumerate(workers):
             _, errors = worker.communicate(timeout=300)
@@ -134,7 +134,7 @@ def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again
             saved = name == "TERM" and number == 0
             assert ("SIGTERM; saved:" in errors) == saved
     for worker in _start_workers(config, data, broken, overrides=overrides):
-        _finish(worker)
+        _finish(worker, timeout=1000)
     ours, theirs = _weights(broken, steps), _weights(tmp_path / "unbroken", steps)
     assert ours.keys() == theirs.keys()
     for name in ours:

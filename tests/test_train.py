@@ -52,8 +52,8 @@ def _start(inputs, model_dir, *flags):
     )
 
 
-def _finish(process, status=0):
-    output, errors = process.communicate(timeout=300)
+def _finish(process, status=0, timeout=300):
+    output, errors = process.communicate(timeout=timeout)
     assert process.returncode == status, errors[-3000:]
     return output, errors
 

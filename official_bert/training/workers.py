@@ -42,11 +42,7 @@ class Workers:
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """The sums over all workers, of as many numbers from each."""
-        if self._reduce is None:
-            return list(values)
-        # Each replica of a worker adds the worker's numbers.
-        *totals, replicas = self._reduce([*values, 1.0])
-        return [total * self.count / replicas for total in totals]
+        return list(values) if self._reduce is None else self._reduce(values)
 
     def any(self, flag: bool) -> bool:
         """Whether any worker says so."""
@@ -84,7 +80,10 @@ def _make_reduction(
         return strategy.experimental_local_results(total)[0]
 
     def reduce(values: Sequence[float]) -> list[float]:
-        total: list[float] = run(tf.constant(values, tf.float64)).numpy().tolist()
+        # The first replica of this worker has its numbers.
+        own, none = iter([tf.constant(values, tf.float64)]), tf.zeros([len(values)], tf.float64)
+        each = strategy.experimental_distribute_values_from_function(lambda _: next(own, none))
+        total: list[float] = run(each).numpy().tolist()
         return total
 
     return reduce
