@@ -139,12 +139,16 @@ class DataConfig(Section):
 
 @dataclasses.dataclass
 class OptimizerConfig(Section):
-    """The optimizer, with linear warm-up and linear decay (Devlin et al. 2019, A.2 and A.3).
+    """The optimizer, with linear warm-up and a decay (Devlin et al. 2019, A.2 and A.3).
 
     Attributes:
         kind: "adamw"; "lamb" for very large batches (You et al. 2020); or "package.module:Class"
             for a subclass of `training.optimization.AdamW`.
         learning_rate: at the end of the warm-up.
+        schedule: after the warm-up: "linear" to `end_learning_rate` at the last step, "polynomial"
+            (of `power`), "cosine" or "constant".
+        end_learning_rate: at the last step; at most `learning_rate`.
+        power: of the polynomial.
         warmup_steps: optimizer steps; unset: `warmup_proportion` of all steps.
         warmup_proportion: share of all steps.
         weight_decay: decoupled; not applied to biases and layer norms.
@@ -157,6 +161,9 @@ class OptimizerConfig(Section):
 
     kind: str = bounded("adamw", choices=("adamw", "lamb"), or_class=True)
     learning_rate: float = bounded(1e-4, above=0, most=100)
+    schedule: str = bounded("linear", choices=("linear", "polynomial", "cosine", "constant"))
+    end_learning_rate: float = bounded(0.0, least=0, most=100)
+    power: float = bounded(2.0, above=0, most=100)
     warmup_steps: int | None = bounded(None, least=0, most=_MAX_STEPS)
     warmup_proportion: float = bounded(0.1, least=0, most=1)
     weight_decay: float = bounded(0.01, least=0, most=100)
@@ -321,6 +328,15 @@ class ExperimentConfig(Section):
             except InputError as error:
                 raise InputError(f"model.encoder: {error}") from error
         train, second, evaluation = self.train, self.second_phase, self.evaluation
+        for name, rate in (
+            ("optimizer.learning_rate", self.optimizer.learning_rate),
+            ("second_phase.learning_rate", second.learning_rate),
+        ):
+            if rate is not None and rate < self.optimizer.end_learning_rate:
+                raise InputError(
+                    f"optimizer.end_learning_rate is {self.optimizer.end_learning_rate}, above "
+                    f"{name}, which is {rate}"
+                )
         if evaluation.patience and not (evaluation.every_steps or evaluation.every_epochs):
             raise InputError("evaluation.patience needs evaluation.every_steps or every_epochs")
         if second.path and train.steps is None:

@@ -77,6 +77,7 @@ def test_saved_and_read_again_it_is_the_same(tmp_path):
         ("train.steps=1.5", "train.steps is 1.5: it must be a whole number"),
         ("optimizer.bias_correction=1", "optimizer.bias_correction is 1: it must be true or false"),
         ("optimizer.beta_1=1.0", "optimizer.beta_1 is 1.0: it must be at least 0 and below 1"),
+        ("optimizer.end_learning_rate=0.1", "end_learning_rate is 0.1, above optimizer.learning_r"),
         ("runtime.strategy=tpus", "runtime.strategy is 'tpus': it must be auto, one_device"),
         ("model.pretrained_step=0,model.pretrained=a", "pretrained_step is 0: it must be at least"),
         ("batch_size", "cannot read the override 'batch_size': write section.key=value"),

@@ -7,6 +7,7 @@ need the long ones (Devlin et al. 2019, A.2).
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 
 import tf_keras
@@ -35,9 +36,15 @@ def learning_rate_schedule(
     warmup_steps = optimizer.warmup_steps
     if warmup_steps is None:
         warmup_steps = round(total_steps * optimizer.warmup_proportion)
-    first = warm_up_and_decay(optimizer.learning_rate, warmup_steps, total_steps)
+    schedule = functools.partial(
+        warm_up_and_decay,
+        schedule=optimizer.schedule,
+        end_learning_rate=optimizer.end_learning_rate,
+        power=optimizer.power,
+    )
+    first = schedule(optimizer.learning_rate, warmup_steps, total_steps)
     if own_rate is None:
         return first
     steps = phases[1].stop - phases[1].start
-    again = warm_up_and_decay(own_rate, round(steps * second.warmup_proportion), steps)
+    again = schedule(own_rate, round(steps * second.warmup_proportion), steps)
     return PhasedSchedule(first, again, switch_step=phases[1].start)

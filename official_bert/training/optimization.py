@@ -1,4 +1,4 @@
-"""AdamW or LAMB, linear warm-up and linear decay (Devlin et al. 2019, A.2)."""
+"""AdamW or LAMB, linear warm-up and linear or other decay (Devlin et al. 2019, A.2)."""
 
 from __future__ import annotations
 
@@ -125,20 +125,44 @@ OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
 
 
 def warm_up_and_decay(
-    learning_rate: float, warmup_steps: int, total_steps: int
+    learning_rate: float,
+    warmup_steps: int,
+    total_steps: int,
+    *,
+    schedule: str = "linear",
+    end_learning_rate: float = 0.0,
+    power: float = 1.0,
 ) -> tf_keras.optimizers.schedules.LearningRateSchedule:
-    """0 -> `learning_rate` in `warmup_steps`, then -> 0 at `total_steps`, both linear.
+    """0 -> `learning_rate` in `warmup_steps`, linear, then -> `end_learning_rate` at `total_steps`.
 
-    The rate at step t (the first update is t = 0) is
-    `learning_rate * min(t / warmup, (total - t) / (total - warmup))`.
+    The rate at step t (the first update is t = 0) is `learning_rate * t / warmup` before the end of
+    the warm-up. After it, where x goes from 0 to 1 between there and `total_steps`, it is
+
+        linear      end + (learning_rate - end) * (1 - x)
+        polynomial  end + (learning_rate - end) * (1 - x)**power
+        cosine      end + (learning_rate - end) * (1 + cos(pi * x)) / 2
+        constant    learning_rate
+
+    Args:
+        schedule: one of these four.
     """
     warmup_steps = min(warmup_steps, total_steps)
-    decay = optimization.PolynomialDecayWithOffset(
-        offset=warmup_steps,
-        initial_learning_rate=learning_rate,
-        decay_steps=max(1, total_steps - warmup_steps),
-        end_learning_rate=0.0,
-    )
+    decay_steps = max(1, total_steps - warmup_steps)
+    if schedule == "cosine":
+        decay = optimization.CosineDecayWithOffset(
+            offset=warmup_steps,
+            initial_learning_rate=learning_rate,
+            decay_steps=decay_steps,
+            alpha=end_learning_rate / learning_rate,
+        )
+    else:
+        decay = optimization.PolynomialDecayWithOffset(
+            offset=warmup_steps,
+            initial_learning_rate=learning_rate,
+            decay_steps=decay_steps,
+            end_learning_rate=learning_rate if schedule == "constant" else end_learning_rate,
+            power=power if schedule == "polynomial" else 1.0,
+        )
     if warmup_steps == 0:
         return decay
     return optimization.LinearWarmup(decay, warmup_steps, warmup_learning_rate=0.0)

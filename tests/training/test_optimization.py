@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -27,6 +29,20 @@ def test_schedule_is_continuous_at_the_hand_over():
     assert float(schedule(49)) == pytest.approx(0.98)
     assert float(schedule(50)) == pytest.approx(1.0)
     assert float(schedule(51)) == pytest.approx(0.98)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ("linear", [0.0, 1.0, 0.775, 0.55, 0.1]),
+        ("polynomial", [0.0, 1.0, 0.1 + 0.9 * 0.75**3, 0.1 + 0.9 * 0.5**3, 0.1]),
+        ("cosine", [0.0, 1.0, 0.1 + 0.45 * (1 + math.cos(math.pi / 4)), 0.55, 0.1]),
+        ("constant", [0.0, 1.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_schedules_follow_their_formula(schedule, rates):
+    made = warm_up_and_decay(1.0, 10, 50, schedule=schedule, end_learning_rate=0.1, power=3.0)
+    assert [float(made(step)) for step in (0, 10, 20, 30, 50)] == pytest.approx(rates, abs=1e-6)
 
 
 def test_schedule_without_warm_up_starts_at_the_top():
