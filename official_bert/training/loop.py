@@ -139,11 +139,21 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         while self._done < stop_step:
             self._start = self._done
             target = self._recoveries.next_step(self._done, stop_step)
+            callbacks = tf_keras.callbacks.CallbackList(
+                [self, *self._callbacks],
+                add_history=True,
+                model=self._training_model,
+                epochs=1,
+                steps=target - self._start,
+                verbose=0,
+            )
+            # Keras would warn that a report takes longer than a step: it waits for all before it.
+            callbacks._check_timing = False
             self._training_model.fit(
                 dataset_from(self._start),
                 steps_per_epoch=target - self._start,
                 epochs=1,
-                callbacks=[self, *self._callbacks],
+                callbacks=callbacks,
                 verbose=0,
             )
             if self._spike_start >= 0:
