@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from official_bert.config import BertConfig
-from official_bert.data import batching, diagnosis, packing, pipeline
+from official_bert.data import batching, diagnosis, filling, packing, pipeline
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig, RuntimeConfig
 from official_bert.models.inputs import can_pack, check_packing
@@ -57,6 +57,7 @@ class InputPipeline:
         config: of the encoder that reads the batches.
         experiment: the run.
         batch_size: global batch of training, in records.
+        num_replicas: among which batches are split.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class InputPipeline:
         experiment: ExperimentConfig,
         *,
         batch_size: int,
+        num_replicas: int = 1,
     ):
         data.check_fits(config)
         self._data = data
@@ -73,6 +75,7 @@ class InputPipeline:
         self._experiment = experiment
         self._batching = chosen_batching(experiment, data.task, config)
         self._batch_size = batch_size
+        self._num_replicas = num_replicas
 
     @property
     def _train_paths(self) -> list[str]:
@@ -100,8 +103,15 @@ class InputPipeline:
         return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
 
     def evaluation_dataset(self, split: str) -> tf.data.Dataset:
-        """Each record of a split once."""
+        """Each record of a split once.
+
+        For several replicas, and where steps are compiled, all batches have the same number of
+        rows, see `fill_batch`.
+        """
         batch_size = self._experiment.evaluation.batch_size
+        filled = self._num_replicas > 1 or _needs_one_shape(self._experiment.runtime)
+        if filled:
+            batch_size = -(-batch_size // self._num_replicas) * self._num_replicas
         paths = self._data.paths(split)
         make_batches = (
             pipeline.evaluation_batches
@@ -112,6 +122,11 @@ class InputPipeline:
             paths, batch_size=batch_size, num_records=self._data.num_records(split)
         )
         dataset = self._complete_batches(serialized, paths, batch_size, start_record=0)
+        if filled:
+            dataset = dataset.map(
+                lambda batch: filling.fill_batch(batch, batch_size),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
         return dataset.prefetch(tf.data.AUTOTUNE)
 
     def record_locations(self, step: int) -> list[tuple[str, int]]:

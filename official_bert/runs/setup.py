@@ -91,6 +91,7 @@ class RunSetup:
             self.encoder_config,
             self.experiment,
             batch_size=experiment.train.batch_size,
+            num_replicas=self.strategy.num_replicas_in_sync,
         )
 
     def make_model(self) -> tf_keras.Model:

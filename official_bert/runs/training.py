@@ -213,6 +213,7 @@ def _phases(run: RunSetup, total_steps: int) -> list[Phase]:
         run.encoder_config,
         run.experiment,
         batch_size=second.batch_size or run.experiment.train.batch_size,
+        num_replicas=run.strategy.num_replicas_in_sync,
     )
     switch = round(total_steps * second.start)
     return [Phase(run.pipeline, 0, switch), Phase(pipeline, switch, total_steps)]

@@ -29,6 +29,13 @@ Batching = Literal["padded", "bucketed", "packed"]
 Completion = Callable[[Tensors, tf.Tensor], Tensors]
 
 
+def record_weights(batch: Tensors) -> tf.Tensor:
+    """0 for what only fills a batch, 1 for a record: float32 [B], or [B, N] of packed rows."""
+    if "record_weights" in batch:
+        return batch["record_weights"]
+    return tf.ones(tf.shape(next(iter(batch.values())))[:1])  # All have B rows.
+
+
 class Task(abc.ABC):
     """A kind of training: its records, model, loss, metrics and prediction files.
 
@@ -144,7 +151,8 @@ class Task(abc.ABC):
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
         """Float32 scalars: what each sum is divided by, known before the model is run.
 
-        The keys are those of `sums`; {} for a batch without labels.
+        The keys are those of `sums`; {} for a batch without labels. Both weigh each record as
+        `record_weights` of this module does.
         """
 
     @abc.abstractmethod

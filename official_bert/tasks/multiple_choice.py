@@ -17,7 +17,7 @@ from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.decoding.choices import choice_logits
 from official_bert.experiment import ExperimentConfig
-from official_bert.tasks.base import Tensors
+from official_bert.tasks.base import Tensors, record_weights
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
@@ -55,7 +55,7 @@ class MultipleChoiceTask(FineTuningTask):
         }
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
-        rows = tf.cast(tf.shape(batch["label_ids"])[0], tf.float32)
+        rows = tf.reduce_sum(record_weights(batch))
         return {"choice_loss": rows, "accuracy": rows}
 
     def sums(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:
@@ -64,8 +64,8 @@ class MultipleChoiceTask(FineTuningTask):
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         hits = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
         return {
-            "choice_loss": tf.reduce_sum(losses),
-            "accuracy": tf.reduce_sum(tf.cast(hits, tf.float32)),
+            "choice_loss": tf.reduce_sum(losses * record_weights(batch)),
+            "accuracy": tf.reduce_sum(tf.cast(hits, tf.float32) * record_weights(batch)),
         }
 
     def collect(self, outputs: tf.Tensor, batch: Tensors) -> dict[str, tf.Tensor]:

@@ -20,7 +20,7 @@ from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.inputs import check_packing
 from official_bert.models.pretrainer import BertPretrainer
-from official_bert.tasks.base import Completion, Task, Tensors
+from official_bert.tasks.base import Completion, Task, Tensors, record_weights
 from official_bert.tasks.examples import Examples
 from official_bert.text.vocab import Vocab
 from official_bert.training.evaluator import Collected
@@ -139,7 +139,7 @@ class PretrainingTask(Task):
         return model
 
     def weights(self, batch: Tensors) -> dict[str, tf.Tensor]:
-        masked = tf.reduce_sum(batch["masked_lm_weights"])
+        masked = tf.reduce_sum(_prediction_weights(batch))
         weights = {"masked_lm_loss": masked, "masked_lm_accuracy": masked}
         if self._has_pairs:
             pairs = tf.reduce_sum(_pair_weights(batch))
@@ -148,7 +148,7 @@ class PretrainingTask(Task):
 
     def sums(self, outputs: Tensors, batch: Tensors) -> dict[str, tf.Tensor]:
         loss, hits = _sums(
-            outputs["mlm_logits"], batch["masked_lm_ids"], batch["masked_lm_weights"]
+            outputs["mlm_logits"], batch["masked_lm_ids"], _prediction_weights(batch)
         )
         sums = {"masked_lm_loss": loss, "masked_lm_accuracy": hits}
         if self._has_pairs:
@@ -227,13 +227,18 @@ def next_token_targets(batch: Tensors) -> Tensors:
     }
 
 
+def _prediction_weights(batch: Tensors) -> tf.Tensor:
+    return batch["masked_lm_weights"] * record_weights(batch)[:, tf.newaxis]
+
+
 def _pair_weights(batch: Tensors) -> tf.Tensor:
     """1 for each sequence that is there: the first of a row, and any that starts behind it."""
     labels = batch["next_sentence_labels"]  # [B, N]
+    row_weights = record_weights(batch)[:, tf.newaxis]
     if "cls_positions" not in batch:
-        return tf.ones_like(labels, tf.float32)
+        return tf.ones_like(labels, tf.float32) * row_weights
     first = tf.one_hot(tf.zeros_like(labels[:, 0]), tf.shape(labels)[1])
-    return tf.maximum(first, tf.cast(batch["cls_positions"] > 0, tf.float32))
+    return tf.maximum(first, tf.cast(batch["cls_positions"] > 0, tf.float32)) * row_weights
 
 
 def _sums(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

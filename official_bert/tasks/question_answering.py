@@ -25,7 +25,7 @@ from official_bert.evaluation import squad
 from official_bert.experiment import ExperimentConfig
 from official_bert.models.span_ensemble import SpanEnsemble
 from official_bert.models.span_labeler import BertSpanLabeler, SpanLogits
-from official_bert.tasks.base import Tensors
+from official_bert.tasks.base import Tensors, record_weights
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
@@ -87,7 +87,7 @@ class QuestionAnsweringTask(FineTuningTask):
         """The number of windows; nothing where the records have no answers."""
         if "start_positions" not in batch:
             return {}
-        return {"loss": tf.cast(tf.shape(batch["start_positions"])[0], tf.float32)}
+        return {"loss": tf.reduce_sum(record_weights(batch))}
 
     def sums(self, outputs: SpanLogits, batch: Tensors) -> dict[str, tf.Tensor]:
         """Minus the mean of the log-likelihoods of start and end, over [CLS] and the context."""
@@ -102,7 +102,7 @@ class QuestionAnsweringTask(FineTuningTask):
             )
             for name in ("start", "end")
         ]
-        return {"loss": 0.5 * tf.reduce_sum(tf.add_n(losses))}
+        return {"loss": 0.5 * tf.reduce_sum(tf.add_n(losses) * record_weights(batch))}
 
     def collect(self, outputs: SpanLogits, batch: Tensors) -> dict[str, tf.Tensor]:
         """What `question_answers.rank_examples` needs of each window.

@@ -21,7 +21,7 @@ from official_bert.evaluation.glue import CLASSIFICATION, MULTI_LABEL, REGRESSIO
 from official_bert.evaluation.glue_files import PREDICTIONS_NAME
 from official_bert.evaluation.pictures import draw_confusion
 from official_bert.experiment import ExperimentConfig
-from official_bert.tasks.base import Tensors
+from official_bert.tasks.base import Tensors, record_weights
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
@@ -93,9 +93,6 @@ class SentencePredictionTask(FineTuningTask):
         collected = {"example_id": batch["example_id"][..., 0], "logits": outputs}
         if "label_ids" in batch:
             collected["label_ids"] = batch["label_ids"]
-        if "record_weights" in batch:
-            is_there = batch["record_weights"] > 0
-            collected = {name: tf.boolean_mask(t, is_there) for name, t in collected.items()}
         return collected
 
     def results(
@@ -149,7 +146,7 @@ class SentencePredictionTask(FineTuningTask):
         weights = tf.ones_like(labels[..., 0], tf.float32)
         if self._problem == CLASSIFICATION:
             weights = tf.gather(tf.constant(self._class_weights, tf.float32), labels[..., 0])
-        return weights * batch.get("record_weights", 1.0)
+        return weights * record_weights(batch)
 
     def _checked(self, class_weights: list[float]) -> list[float]:
         if not class_weights:

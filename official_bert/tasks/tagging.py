@@ -18,7 +18,7 @@ from official_bert.data.manifest import Manifest
 from official_bert.decoding.entity_tags import EntityTagger
 from official_bert.evaluation.tagging import entity_scores
 from official_bert.experiment import ExperimentConfig
-from official_bert.tasks.base import Batching, Tensors
+from official_bert.tasks.base import Batching, Tensors, record_weights
 from official_bert.tasks.examples import Examples
 from official_bert.tasks.fine_tuning import FineTuningTask
 from official_bert.text.vocab import Vocab
@@ -153,4 +153,7 @@ def _with_column(line: str, value: str) -> str:
 def _label_weights(batch: Tensors) -> tf.Tensor:
     """1 for the first piece of each word, float32 [B, S]; padding has label 0 too."""
     labelled = (batch["label_ids"] >= 0) & (batch["input_mask"] != 0)
-    return tf.cast(labelled, tf.float32)
+    weights = tf.cast(labelled, tf.float32)
+    if "pack_ids" in batch:  # Where there is no record in a row, there are no tokens either.
+        return weights
+    return weights * record_weights(batch)[:, tf.newaxis]

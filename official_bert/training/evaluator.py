@@ -14,6 +14,8 @@ from official_bert.training.step import Objective, Tensors, select_inputs
 
 # One record: name -> what `Objective.collect` gave for it.
 Collected = list[dict[str, np.ndarray]]
+# What tells rows apart that are only there to fill a batch.
+_WEIGHTS = "record_weights"
 
 
 class EvaluationStopped(Exception):  # noqa: N818 (a request, not an error)
@@ -28,7 +30,8 @@ class Evaluator:
     Args:
         model: as for `TrainingModel`.
         objective: see `Objective`.
-        dataset: batches, each element a dict of tensors; the last one may be smaller.
+        dataset: batches, each element a dict of tensors; the last one may be smaller. Records
+            whose `record_weights` are 0 are not collected.
         strategy: where the model's variables are.
         with_losses: false for data without labels: no sums.
     """
@@ -47,6 +50,9 @@ class Evaluator:
         def step(batch: Tensors) -> Any:
             outputs = model(select_inputs(objective, batch), training=False)
             collected = objective.collect(outputs, batch)
+            if collected and _WEIGHTS in batch:
+                # Left out on the host: here shapes are to stay what they are.
+                collected = {**collected, _WEIGHTS: batch[_WEIGHTS]}
             if not with_losses:
                 return [{}, {}], collected
             sums = [objective.sums(outputs, batch), objective.weights(batch)]
@@ -90,7 +96,11 @@ class Evaluator:
             for name in batch_sums:
                 sums[name] += tf.cast(batch_sums[name], tf.float64)
                 weights[name] += tf.cast(batch_weights[name], tf.float64)
-            rows = zip(*(tensor.numpy() for tensor in collected.values()), strict=True)
-            records.extend(dict(zip(collected, row, strict=True)) for row in rows)
+            arrays = {name: tensor.numpy() for name, tensor in collected.items()}
+            if _WEIGHTS in arrays:
+                is_there = arrays.pop(_WEIGHTS) > 0
+                arrays = {name: array[is_there] for name, array in arrays.items()}
+            rows = zip(*arrays.values(), strict=True)
+            records.extend(dict(zip(arrays, row, strict=True)) for row in rows)
         values = {name: float(tf.math.divide_no_nan(sums[name], weights[name])) for name in sums}
         return values, records
