@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 from absl import logging
 
+from official_bert.errors import InputError
 from official_bert.training.checkpointing import BestModel, Checkpoints
 from official_bert.training.evaluator import EvaluationStopped
 from official_bert.training.recoveries import Recoveries, Recovery
@@ -204,14 +205,12 @@ class TrainingLoop(tf_keras.callbacks.Callback):
 
     def _look_for_spike(self, loss: float) -> None:
         risen = self._recoveries.has_risen(loss) and not self._recoveries.used_up
-        # The others do not know the reports before their start.
-        risen = bool(self._workers.from_chief([float(risen)])[0])
-        if not risen:
-            return
-        if self._checkpoints.newest_until(self._reported_step) is None:
+        if risen and self._checkpoints.newest_until(self._reported_step) is None:
             logging.warning("the loss has risen to %.4f, and there is no checkpoint before", loss)
-            return
-        self._spike_start = self._reported_step
+            risen = False
+        # The chief decides: the others do not know the reports before their start.
+        if self._workers.from_chief([float(risen)])[0]:
+            self._spike_start = self._reported_step
 
     def _go_back(self) -> None:
         """To the newest checkpoint before the spike's report; the batches since are left out.
@@ -219,8 +218,8 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         The checkpoints behind it go first: until the recovery is noted, a kill leads to the same
         spike and back here.
         """
-        step = self._checkpoints.newest_until(self._spike_start)
-        assert step is not None
+        found = self._checkpoints.newest_until(self._spike_start)
+        step = int(self._workers.from_chief([-1 if found is None else found])[0])
         self._workers.wait()
         self._checkpoints.forget_after(step)
         self._recoveries.add(Recovery(step, self._done - step), writes=self._workers.is_chief)
@@ -230,7 +229,11 @@ class TrainingLoop(tf_keras.callbacks.Callback):
             self._done,
             step,
         )
-        self._checkpoints.restore()
+        restored = self._checkpoints.restore()
+        if self._workers.any(restored != step):
+            raise InputError(
+                f"the checkpoint of step {step} cannot be read by all workers: start them again"
+            )
         self._log.go_back(step)
         self._recoveries.use_losses(self._log.losses)
         self._done = self._reported_step = step
