@@ -239,7 +239,8 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._done = self._reported_step = step
         self._evaluated_step = min(self._evaluated_step, step)
         self._spike_start = -1
-        self._training_model.means.take([])
+        _, (nonfinite,) = self._training_model.means.take([self._training_model.nonfinite_steps])
+        self._nonfinite_before = int(nonfinite)
 
     def _check_finite(self, nonfinite: int) -> None:
         if self._skip_nonfinite or nonfinite == self._nonfinite_before:
@@ -253,12 +254,9 @@ class TrainingLoop(tf_keras.callbacks.Callback):
         self._checkpoints.save(self._done)
 
     def _evaluation_was_stopped(self) -> bool:
-        """Whether the run stands where an evaluation was due, and there is none."""
-        return (
-            self._evaluate is not None
-            and self._evaluated_step < self._done
-            and self._done > 0
-            and _passed(self._done - 1, self._done, self._evaluate_every_steps)
+        """Whether an evaluation was due since the last one that is reported."""
+        return self._evaluate is not None and _passed(
+            max(self._evaluated_step, 0), self._done, self._evaluate_every_steps
         )
 
     def _run_evaluation(self) -> None:
