@@ -127,7 +127,9 @@ class DataConfig(Section):
         eval_split: the split to evaluate on; no evaluation during training if the data lacks it.
         shuffle_buffer: records in memory among which the next one is drawn.
         batching: "padded": batches as they are drawn; "bucketed": of records of like length, which
-            saves padding; "packed": several records in a row; "": what suits the task.
+            saves padding; "packed": several records in a row; "": what suits the task. On several
+            devices and under XLA packed batches have one shape, and about `train.batch_size`
+            records; "" is padded there.
     """
 
     path: str = ""

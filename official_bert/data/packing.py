@@ -63,8 +63,7 @@ def pack_with_indices(
         what `pack_batch` returns; and the indices of each record, its row and its slot in the row,
         int32 [B, 2]: `tf.gather_nd` of something [R, N, …] with them is [B, …].
     """
-    mask = batch["input_mask"]
-    lengths = tf.reduce_sum(mask, axis=1)  # [B]
+    lengths = tf.reduce_sum(batch["input_mask"], axis=1)  # [B]
     if row_shape is None:
         longest = _largest(lengths)
         row_lengths = longest + longest * tf.range(_TRIED) // (2 * _TRIED)
@@ -73,16 +72,51 @@ def pack_with_indices(
     else:
         row_length, num_slots = row_shape
         rows, starts, slots, _ = _first_fit(lengths, tf.constant([row_length]), num_slots)
-    num_rows = _largest(rows + 1)
+    packed = put_in_rows(
+        batch,
+        token_features,
+        rows=rows,
+        starts=starts,
+        slots=slots,
+        num_rows=_largest(rows + 1),
+        row_length=row_length,
+        num_slots=num_slots,
+    )
+    return packed, tf.stack([rows, slots], axis=1)
 
+
+def put_in_rows(
+    batch: Mapping[str, tf.Tensor],
+    token_features: Sequence[str],
+    *,
+    rows: tf.Tensor,
+    starts: tf.Tensor,
+    slots: tf.Tensor,
+    num_rows: tf.Tensor | int,
+    row_length: tf.Tensor | int,
+    num_slots: tf.Tensor | int,
+) -> dict[str, tf.Tensor]:
+    """Puts records where they are to be.
+
+    Args:
+        batch, token_features: see `pack_batch`.
+        rows, starts, slots: of each record, int32 [B]: its row, its first token
+            and its number there.
+        num_rows, row_length, num_slots: R, W and N; numbers give static shapes.
+
+    Returns:
+        see `pack_batch`.
+    """
+    mask = batch["input_mask"]
     real = tf.where(mask > 0)  # [tokens, 2]: record, position in it
     record, position = tf.cast(real[:, 0], tf.int32), tf.cast(real[:, 1], tf.int32)
     targets = tf.stack([tf.gather(rows, record), tf.gather(starts, record) + position], axis=1)
     token_shape = tf.stack([num_rows, row_length])
+    static = [size if isinstance(size, int) else None for size in (num_rows, row_length, num_slots)]
     of_tokens = {name: tf.gather_nd(batch[name], real) for name in (*_TOKENS, *token_features)}
     of_tokens |= {"position_ids": position, "pack_ids": tf.gather(slots, record) + 1}
     packed = {
-        name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), [None, None])
+        name: tf.ensure_shape(tf.scatter_nd(targets, values, token_shape), static[:2])
         for name, values in of_tokens.items()
     }
     of_records = {name: value for name, value in batch.items() if name not in of_tokens}
@@ -94,9 +128,9 @@ def pack_with_indices(
     for name, value in of_records.items():
         shape = tf.concat([[num_rows, num_slots], tf.shape(value)[1:]], axis=0)
         packed[name] = tf.ensure_shape(
-            tf.scatter_nd(indices, value, shape), [None, None, *value.shape[1:]]
+            tf.scatter_nd(indices, value, shape), [static[0], static[2], *value.shape[1:]]
         )
-    return packed, indices
+    return packed
 
 
 def _first_fit(

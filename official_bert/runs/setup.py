@@ -165,7 +165,7 @@ class RunSetup:
         config = self.experiment.train
         if config.steps is not None:
             return config.steps
-        return max(1, round(self.num_records() * config.epochs / config.batch_size))
+        return max(1, round(self.num_records() * config.epochs / self.pipeline.records_per_batch))
 
     def num_records(self) -> int:
         """Records of the training split."""

@@ -258,7 +258,7 @@ def _steps_between_evaluations(run: RunSetup) -> float:
     if config.every_steps or not config.every_epochs:
         return config.every_steps
     records = run.num_records() * config.every_epochs
-    return max(1.0, records / run.experiment.train.batch_size)
+    return max(1.0, records / run.pipeline.records_per_batch)
 
 
 def _report_nonfinite(
