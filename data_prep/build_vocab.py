@@ -12,6 +12,7 @@ from __future__ import annotations
 from absl import flags
 
 from official_bert import cli
+from official_bert.path import size_of, to_path
 
 _INPUT_FILE = flags.DEFINE_string(
     "input_file",
@@ -36,8 +37,6 @@ _OVERWRITE = flags.DEFINE_bool("overwrite", False, "Replace --output_file if it 
 
 def main() -> None:
     """Reads the flags, counts words, learns and writes."""
-    import os
-    import pathlib
 
     from absl import logging
     from tqdm import tqdm
@@ -53,12 +52,12 @@ def main() -> None:
         if flag.value < least:
             raise InputError(f"--{flag.name}={flag.value} is below {least}")
     paths = expand_inputs(_INPUT_FILE.value)
-    output = pathlib.Path(_OUTPUT_FILE.value)
+    output = to_path(_OUTPUT_FILE.value)
     check_free(output, overwrite=_OVERWRITE.value)
     split = WordSplitter(_DO_LOWER_CASE.value)
     words = WordCounts()
     invalid = 0
-    size = sum(os.path.getsize(path) for path in paths)
+    size = sum(size_of(to_path(path)) for path in paths)
     with tqdm(total=size, unit="B", unit_scale=True, desc="count words", disable=None) as bar:
         for block in read_blocks(paths):
             invalid += invalid_bytes(block)

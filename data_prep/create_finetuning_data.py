@@ -13,7 +13,6 @@ For a data set of one's own, see data_prep/finetuning/base.py: --task=package.mo
 
 from __future__ import annotations
 
-import pathlib
 import sys
 
 from absl import flags
@@ -22,6 +21,7 @@ from data_prep.finetuning.datasets import DATA_SETS
 from data_prep.finetuning.tagging_schemes import SCHEMES
 from official_bert import cli
 from official_bert.errors import InputError
+from official_bert.path import local_copy, to_path
 
 _TASK = flags.DEFINE_string(
     "task",
@@ -87,21 +87,21 @@ _DATA_SET_FLAGS = [
 
 
 def main() -> None:
-    vocab_path = pathlib.Path(_VOCAB_FILE.value)
+    vocab_path = to_path(_VOCAB_FILE.value)
     if not vocab_path.is_file():
         raise InputError(f"--vocab_file={vocab_path}: there is no such file")
-    files = {split: pathlib.Path(flag.value) for split, flag in _FILES.items() if flag.value}
+    files = {split: local_copy(flag.value) for split, flag in _FILES.items() if flag.value}
     for path in files.values():
         if not path.is_file():
             raise InputError(f"{path}: there is no such file")
     if files and _DATA_DIR.value:
         raise InputError("give --data_dir or single files, not both")
-    if _DATA_DIR.value and not pathlib.Path(_DATA_DIR.value).is_dir():
+    if _DATA_DIR.value and not to_path(_DATA_DIR.value).is_dir():
         raise InputError(f"--data_dir={_DATA_DIR.value}: there is no such folder")
 
     from official_bert.atomic import check_free
 
-    check_free(pathlib.Path(_OUTPUT_DIR.value), overwrite=_OVERWRITE.value)
+    check_free(to_path(_OUTPUT_DIR.value), overwrite=_OVERWRITE.value)
 
     from data_prep.finetuning.datasets import find_class
     from data_prep.finetuning.folder import write_folder
@@ -120,7 +120,7 @@ def main() -> None:
     settings_of_tokenizer["model_max_length"] = max_seq_length
     settings = Settings(
         dataset=_TASK.value,
-        data_dir=pathlib.Path(_DATA_DIR.value) if _DATA_DIR.value else None,
+        data_dir=local_copy(_DATA_DIR.value) if _DATA_DIR.value else None,
         files=files,
         tokenizer=BertTokenizer(vocab, **settings_of_tokenizer),
         vocab=vocab,

@@ -38,7 +38,6 @@ def main() -> None:
 
 
 def _extract() -> None:
-    import os
     from collections import Counter
 
     from tqdm import tqdm
@@ -49,6 +48,7 @@ def _extract() -> None:
     from data_prep.text.wikipedia_dump import DumpReader, batches, extract, no_context
     from official_bert.atomic import atomic_folder
     from official_bert.errors import InputError
+    from official_bert.path import size_of, to_path
 
     for flag in (_NUM_WORKERS, _FILE_MEGABYTES):
         if flag.value < 1:
@@ -61,7 +61,10 @@ def _extract() -> None:
         TextFiles(folder, "wiki", _FILE_MEGABYTES.value << 20) as files,
         WorkerPool(_NUM_WORKERS.value, no_context, None) as pool,
         tqdm(
-            total=sum(map(os.path.getsize, paths)), unit="B", unit_scale=True, disable=None
+            total=sum(size_of(to_path(path)) for path in paths),
+            unit="B",
+            unit_scale=True,
+            disable=None,
         ) as bar,
     ):
         for path in paths:

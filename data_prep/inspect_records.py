@@ -32,6 +32,7 @@ def main(*names: str) -> None:
     from official_bert.data.manifest import MANIFEST_NAME, Manifest
     from official_bert.errors import InputError
     from official_bert.model_folder import VOCAB_NAME
+    from official_bert.path import to_path
     from official_bert.text.vocab import Vocab
 
     if not names:
@@ -40,7 +41,7 @@ def main(*names: str) -> None:
     folder = os.path.dirname(paths[0])
     vocab = Vocab.from_file(_VOCAB_FILE.value or os.path.join(folder, VOCAB_NAME))
     longest = None
-    if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
+    if to_path(os.path.join(folder, MANIFEST_NAME)).exists():
         longest = Manifest.load(folder).max_seq_length
     statistics = Statistics(vocab)
     for number, record in enumerate(tqdm(read_records(paths), unit=" records", disable=None)):

@@ -15,6 +15,8 @@ from export.hub_preprocessor import make_hub_preprocessor
 from official_bert.atomic import atomic_folder, check_free
 from official_bert.checkpoints.load import load_pretrained
 from official_bert.errors import InputError
+from official_bert.inference.export_info import SAVED_MODEL_NAME
+from official_bert.path import to_path
 
 ENCODER = "encoder"
 PREPROCESSOR = "preprocessor"
@@ -43,7 +45,7 @@ def export_tfhub(
         InputError: the checkpoint cannot be exported, or a module is there already.
         verify.VerificationError: a module does not give what the model gives; it is not left.
     """
-    folders = (pathlib.Path(output_dir) / ENCODER, pathlib.Path(output_dir) / PREPROCESSOR)
+    folders = (to_path(output_dir) / ENCODER, to_path(output_dir) / PREPROCESSOR)
     for folder in folders:
         check_free(folder, overwrite=overwrite)
     bundle = load_pretrained(model_dir)
@@ -74,7 +76,7 @@ def _save(
     expected: dict[str, tf.Tensor],
     overwrite: bool,
 ) -> None:
-    with atomic_folder(final, overwrite=overwrite) as folder:
+    with atomic_folder(final, overwrite=overwrite, last=SAVED_MODEL_NAME) as folder:
         # Layers write some gradients out by hand: fine-tuning needs them as they are.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         tf.saved_model.save(module, str(folder), signatures=signatures, options=options)

@@ -21,6 +21,7 @@ from official_bert.inference.litert import MODEL_NAME, LiteAnswerer
 from official_bert.inference.load import open_model
 from official_bert.model_folder import write_labels
 from official_bert.models.encoder import OPTIONAL_ENCODER_INPUTS
+from official_bert.path import to_path
 
 LENGTHS = (32, 64, 128, 256, 384, 512)
 # A row has a place for a text to each so many tokens: LiteRT wants to know how many there are.
@@ -56,7 +57,7 @@ def export_litert(
         InputError: the model cannot be opened or give this answer, or the folder is there already.
         RuntimeError: LiteRT computes something else than the model.
     """
-    final = pathlib.Path(output_dir)
+    final = to_path(output_dir)
     check_free(final, overwrite=overwrite)
     opened = open_model(model_dir, names=(answer,) if answer else (), **options)
     module = next((m for m in opened.modules.values() if m.fixed_size_logits), None)
@@ -72,7 +73,7 @@ def export_litert(
         )
     longest = opened.options.max_seq_length
     fitting = sorted({length for length in lengths if length < longest} | {longest})
-    with atomic_folder(final, overwrite=overwrite) as folder:
+    with atomic_folder(final, overwrite=overwrite, last=FILE_NAME) as folder:
         functions = {f"length_{length}": _function(module, length) for length in fitting}
         logging.info("converting %s", ", ".join(functions))
         (folder / MODEL_NAME).write_bytes(_convert(functions, precision))

@@ -15,9 +15,10 @@ from export.serving import ServedState, make_signatures
 from export.warmup import write_warmup
 from official_bert.atomic import check_free, place_folder, place_numbered, temporary_folder
 from official_bert.errors import InputError
-from official_bert.inference.export_info import SAVED_MODEL_FILE, files_of
+from official_bert.inference.export_info import SAVED_MODEL_FILE, SAVED_MODEL_NAME, files_of
 from official_bert.inference.load import open_model
 from official_bert.model_folder import write_labels
+from official_bert.path import absolute, to_path
 
 # Largest difference from the model, run op by op in this process. Compiled graphs join some
 # operations, which in bfloat16 leaves out roundings.
@@ -54,9 +55,9 @@ def export_savedmodel(
         InputError: the model cannot be opened, or the version is there already.
         verify.VerificationError: the export answers otherwise than the model; nothing is left.
     """
-    final = pathlib.Path(output_dir) / str(version or next_version(output_dir))
+    final = to_path(output_dir) / str(version or next_version(output_dir))
     check_free(final, overwrite=overwrite)
-    name = server_files.checked_name(model_name or final.absolute().parent.name)
+    name = server_files.checked_name(model_name or absolute(final).parent.name)
     with temporary_folder(final) as folder:
         opened = open_model(model_dir, precision=precision, **options)
         modules = _default_first(opened.modules, default)
@@ -82,16 +83,16 @@ def export_savedmodel(
         logging.info("verifying %d calls in a fresh process", len(checks))
         verify.verify(folder, checks, _TOLERANCES[precision])
         if version is None:  # Another export may have taken the number meanwhile.
-            final = place_numbered(folder, final.parent, int(final.name))
+            final = place_numbered(folder, final.parent, int(final.name), last=SAVED_MODEL_NAME)
         else:
-            place_folder(folder, final, overwrite=overwrite)
+            place_folder(folder, final, overwrite=overwrite, last=SAVED_MODEL_NAME)
     server_files.write_server_files(final.parent, name, info)
     return final
 
 
 def next_version(output_dir: str | os.PathLike[str]) -> int:
     """One above the highest numbered folder in `output_dir`; 1 where there is none."""
-    folder = pathlib.Path(output_dir)
+    folder = to_path(output_dir)
     names = [child.name for child in folder.iterdir()] if folder.is_dir() else []
     return 1 + max((int(name) for name in names if name.isdecimal()), default=0)
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
 from official_bert.inference.export_info import ExportInfo
+from official_bert.path import is_url
 
 _MODELS = """\
 # --model_config_file of tensorflow_model_server.
@@ -82,7 +83,8 @@ def write_server_files(output_dir: pathlib.Path, name: str, info: ExportInfo) ->
         if not path.exists():  # One that is there may have been edited.
             with atomic_file(path) as file:
                 file.write(content)
-            path.chmod(0o755 if path.suffix == ".sh" else 0o644)
+            if not is_url(path):
+                path.chmod(0o755 if path.suffix == ".sh" else 0o644)
 
 
 def checked_name(name: str) -> str:

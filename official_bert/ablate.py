@@ -11,13 +11,13 @@ of numbers, the picture has curves over it, one for each variant.
 
 from __future__ import annotations
 
-import pathlib
 import sys
 
 from absl import flags
 
 from official_bert import cli
 from official_bert.errors import InputError
+from official_bert.path import to_path
 
 _CONFIG_FILES = flags.DEFINE_multi_string("config_file", [], "YAML config of all runs.")
 _OVERRIDES = flags.DEFINE_multi_string("params_override", [], "Fields of all runs.")
@@ -47,7 +47,7 @@ def _ablate() -> None:
     from official_bert.evaluation.metric_direction import lower_is_better
 
     grid = load_grid(_GRID_FILE.value)
-    output_dir = pathlib.Path(_OUTPUT_DIR.value)
+    output_dir = to_path(_OUTPUT_DIR.value)
     by_name: dict[str, report.Line] = {}
     metric = _METRIC.value
     for setting, seed, results in run_all(grid, output_dir, _CONFIG_FILES.value, _OVERRIDES.value):

@@ -5,6 +5,10 @@ lock (`flock`) on it, which ends with the process, however that ends: a name wit
 by a killed run, and the next one that writes into the same folder removes it. Processes in several
 containers, whose numbers clash, share these locks too, as long as the disk is one of their machine.
 All calls for the local file system that this takes are here.
+
+An object store renames no folders and has no locks. For a URL, a file or a folder is made on this
+machine and copied, the file that makes a folder whole last; who replaces a folder removes that file
+first.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from official_bert.errors import InputError
+from official_bert.path import copy_file, files_below, is_url, scratch_folder, to_path
 
 LOCK_NAME = ".lock"
 
@@ -55,8 +60,14 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
     Raises:
         OSError: it cannot be written; `filename` is `path`.
     """
-    final = pathlib.Path(path)
+    final = to_path(path)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    if is_url(final):
+        with scratch_folder() as folder:
+            with open(folder / final.name, mode, **text) as file:
+                yield file
+            copy_file(folder / final.name, final)
+        return
     if _is_stream(final):
         with _errors_named(final, final, {errno.EPIPE}), open(final, mode, **text) as file:
             yield file
@@ -82,22 +93,29 @@ def atomic_file(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
 
 @contextlib.contextmanager
 def atomic_folder(
-    path: str | os.PathLike[str], *, overwrite: bool = False
+    path: str | os.PathLike[str], *, overwrite: bool = False, last: str | None = None
 ) -> Iterator[pathlib.Path]:
     """Gives an empty temporary folder and renames it to `path` when the block ends well.
 
     If the block raises, the temporary folder is removed and what stood at `path` is untouched.
+
+    Args:
+        path: the final name.
+        overwrite: replace what is there.
+        last: the file in it without which it is not whole; it reaches a URL after all others.
 
     Raises:
         InputError: `path` exists, is not an empty folder, and `overwrite` is false; also where
             another run has written it meanwhile.
         OSError: it cannot be written.
     """
-    final = pathlib.Path(os.path.realpath(path))  # A link to a folder stays one.
+    final = to_path(path)
+    if not is_url(final):
+        final = pathlib.Path(os.path.realpath(final))  # A link to a folder stays one.
     check_free(final, overwrite=overwrite)
     with temporary_folder(final) as folder:
         yield folder
-        place_folder(folder, final, overwrite=overwrite)
+        place_folder(folder, final, overwrite=overwrite, last=last)
 
 
 @contextlib.contextmanager
@@ -106,6 +124,12 @@ def temporary_folder(final: pathlib.Path) -> Iterator[pathlib.Path]:
 
     What is not moved is removed at the end of the block, with folders above it that are new.
     """
+    if is_url(final):
+        with scratch_folder() as parent:
+            folder = parent / final.name
+            folder.mkdir()
+            yield folder
+        return
     if final.is_mount():
         raise InputError(f"{final} is where a disk is mounted: give the name of a folder in it")
     new_parents = [path for path in final.parents if not path.exists()]
@@ -134,7 +158,7 @@ def check_free(path: pathlib.Path, *, overwrite: bool) -> None:
         )
 
 
-def replace_folder(source: pathlib.Path, final: pathlib.Path) -> None:
+def replace_folder(source: pathlib.Path, final: pathlib.Path, *, last: str | None = None) -> None:
     """Renames the folder `source` to `final`; an older `final` is removed only afterwards.
 
     Where the system can exchange two names, there is a whole folder at `final` at every moment;
@@ -144,6 +168,9 @@ def replace_folder(source: pathlib.Path, final: pathlib.Path) -> None:
         InputError: `final` cannot be replaced; the older one is there as before, and the new one
             beside it.
     """
+    if is_url(final):
+        _upload(source, final, last)
+        return
     _sync_all(source)
     try:
         while not (_placed(source, final) or _exchanged(source, final)):
@@ -162,14 +189,20 @@ def replace_folder(source: pathlib.Path, final: pathlib.Path) -> None:
     _remove(source)  # After an exchange, the older one.
 
 
-def place_folder(source: pathlib.Path, final: pathlib.Path, *, overwrite: bool) -> None:
+def place_folder(
+    source: pathlib.Path, final: pathlib.Path, *, overwrite: bool, last: str | None = None
+) -> None:
     """Renames the folder `source` to `final`.
 
     Raises:
         InputError: another run has written `final` meanwhile, and `overwrite` is false.
     """
     if overwrite:
-        replace_folder(source, final)
+        replace_folder(source, final, last=last)
+        return
+    if is_url(final):
+        check_free(final, overwrite=False)
+        _upload(source, final, last)
         return
     _sync_all(source)
     if not _placed(source, final):
@@ -179,8 +212,15 @@ def place_folder(source: pathlib.Path, final: pathlib.Path, *, overwrite: bool) 
     _sync(final.parent)
 
 
-def place_numbered(source: pathlib.Path, parent: pathlib.Path, number: int) -> pathlib.Path:
+def place_numbered(
+    source: pathlib.Path, parent: pathlib.Path, number: int, *, last: str | None = None
+) -> pathlib.Path:
     """Renames the folder `source` to the first free name of `parent`/`number`, `number` + 1, …"""
+    if is_url(parent):
+        while (parent / str(number)).exists():
+            number += 1
+        _upload(source, parent / str(number), last)
+        return parent / str(number)
     _sync_all(source)
     while not _placed(source, parent / str(number)):
         number += 1
@@ -193,10 +233,23 @@ def tidy(folder: pathlib.Path) -> None:
 
     Names that a running process holds are left alone, and all others than those of this module.
     """
+    if is_url(folder):
+        return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in list(entries):
             if found := _HIDDEN.fullmatch(entry.name):
                 _tidy_one(pathlib.Path(entry.path), found)
+
+
+def _upload(source: pathlib.Path, final: pathlib.Path, last: str | None) -> None:
+    """Copies a folder to a URL: the file that makes it whole goes first and comes last."""
+    old, new = (files_below(folder) if folder.is_dir() else [] for folder in (final, source))
+    if last is not None and last in old:
+        (final / last).unlink()
+    for name in sorted(new, key=lambda name: (name == last, name)):
+        copy_file(source / name, final / name)
+    for name in set(old) - set(new):
+        (final / name).unlink()
 
 
 def visible_name(path: str) -> str:
@@ -220,7 +273,10 @@ def folder_lock(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     Raises:
         InputError: another process holds it; it is named.
     """
-    folder = pathlib.Path(path)
+    folder = to_path(path)
+    if is_url(folder):  # Object stores know no locks.
+        yield
+        return
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / LOCK_NAME

@@ -20,6 +20,7 @@ from absl import flags, logging
 
 from official_bert.errors import InputError
 from official_bert.file_errors import explain
+from official_bert.path import shown_paths
 
 INPUT_ERROR_STATUS = 2
 INTERRUPTED_STATUS = 130
@@ -194,7 +195,7 @@ def _help() -> str:
 
 
 def _told(message: str) -> int:
-    _say(f"error: {' '.join(message.split())}")
+    _say(f"error: {' '.join(shown_paths(message).split())}")
     return INPUT_ERROR_STATUS
 
 

@@ -14,6 +14,7 @@ from official_bert.config import BertConfig
 from official_bert.errors import InputError, shown
 from official_bert.fields import bounded, check_known, checked_field, same_as, section_of
 from official_bert.overrides import read_override
+from official_bert.path import to_path
 from official_bert.yaml_file import dump_yaml, read_yaml
 
 # The largest seed that NumPy takes.
@@ -390,7 +391,7 @@ def load_experiment(
     """
     values: dict[str, Any] = {}
     for path in files:
-        if not os.path.exists(path):
+        if not to_path(path).exists():
             raise InputError(f"config file {path} does not exist")
         _merge(values, _checked_source(read_yaml(path), str(path)))
     for text in overrides:
@@ -406,7 +407,7 @@ def config_files(names: Sequence[str]) -> list[str]:
     A file whose own name has a comma is taken as it is.
     """
     return [
-        part for name in names for part in ([name] if os.path.exists(name) else name.split(","))
+        part for name in names for part in ([name] if to_path(name).exists() else name.split(","))
     ]
 
 

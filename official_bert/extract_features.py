@@ -10,7 +10,6 @@ A line is a text, or two with ||| between them: `A ||| B`. Lines of any length a
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 
@@ -18,6 +17,7 @@ from absl import flags
 
 from official_bert import cli
 from official_bert.errors import InputError
+from official_bert.path import is_url, to_path
 from official_bert.regular_file import check_regular
 from official_bert.text_file import read_lines
 
@@ -56,8 +56,8 @@ _LINES_AT_ONCE, _LETTERS_AT_ONCE = 64, 50_000
 
 def main() -> None:
     _check_input()
-    folder = os.path.dirname(_OUTPUT_FILE.value) or "."
-    if os.path.isdir(_OUTPUT_FILE.value) or not os.path.isdir(folder):
+    output = to_path(_OUTPUT_FILE.value)
+    if output.is_dir() or not (is_url(output) or output.parent.is_dir()):
         raise InputError(
             f"cannot write --output_file={_OUTPUT_FILE.value}: no such folder, or a folder itself"
         )

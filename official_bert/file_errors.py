@@ -50,6 +50,9 @@ _TENSORFLOW = re.compile(
     + ")"
 )
 _TENSORFLOW_FOLDER = re.compile(r"(?P<path>\S[^;\n]*) is not a directory")
+# An object store's own words, which name what was asked for.
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s;]+")
+_URL_REMEDY = "check the name, the rights and the credentials, or try again later"
 _BY_REASON = {os.strerror(number): number for number in _REMEDIES}
 
 
@@ -100,6 +103,8 @@ def _explain_tensorflow(error: Exception) -> str | None:
     if found := _TENSORFLOW_FOLDER.search(text):
         reason = os.strerror(errno.ENOTDIR)
         return _line(visible_name(found["path"]), errno.ENOTDIR, reason)
+    if found := _URL.search(text):
+        return f"{found[0]}: {text.splitlines()[0]}: {_URL_REMEDY}"
     if "OOM when allocating" in text:
         return f"the device's memory does not suffice: {_NO_MEMORY}"
     return None

@@ -10,11 +10,10 @@ is submitted, as in the paper (Devlin et al. 2019, section 4.1).
 
 from __future__ import annotations
 
-import pathlib
-
 from absl import flags
 
 from official_bert import cli
+from official_bert.path import to_path
 
 _PREDICTIONS_DIR = flags.DEFINE_string(
     "predictions_dir", None, "Folder with a folder for each task.", required=True
@@ -25,7 +24,7 @@ _OUTPUT_FILE = flags.DEFINE_string("output_file", None, "The zip to write.", req
 def main() -> None:
     from official_bert.evaluation.glue_files import write_submission
 
-    write_submission(pathlib.Path(_PREDICTIONS_DIR.value), pathlib.Path(_OUTPUT_FILE.value))
+    write_submission(to_path(_PREDICTIONS_DIR.value), to_path(_OUTPUT_FILE.value))
     print(_OUTPUT_FILE.value)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import dumps, read_json
+from official_bert.path import to_path
 from official_bert.regular_file import read_bytes
 
 # The resolved config of the run.
@@ -60,7 +61,7 @@ class ModelFolder:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = pathlib.Path(path)
+        self.path = to_path(path)
 
     def task_options(self) -> dict[str, Any]:
         """Options of the data that the model was trained on, and its results; {} without them."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
 from official_bert.errors import InputError, shown
+from official_bert.path import to_path
 from official_bert.yaml_file import parse_plain, parse_yaml, read_yaml
 
 _KEY = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*")
@@ -35,7 +35,7 @@ def read_override(text: str) -> dict[str, Any]:
 
 
 def _whole(text: str) -> dict[str, Any]:
-    if os.path.isfile(text):
+    if to_path(text).is_file():
         return read_yaml(text)
     values = parse_yaml(text)
     if not isinstance(values, dict):

@@ -16,7 +16,6 @@ import contextlib
 import io
 import itertools
 import json
-import os
 import pathlib
 import sys
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from official_bert import cli
 from official_bert.atomic import atomic_file
 from official_bert.checkpoints.heads import ANSWERS
 from official_bert.errors import InputError
+from official_bert.path import is_url, to_path
 from official_bert.regular_file import check_regular
 from official_bert.text_file import byte_lines, decode, read_byte_lines, read_text
 
@@ -165,7 +165,7 @@ def _from_saved_model() -> tuple[str, Answerer, int]:
 def _from_litert() -> tuple[str, Answerer, int]:
     from official_bert.inference.export_info import FILE_NAME, ExportInfo
 
-    folder = pathlib.Path(_LITERT.value)
+    folder = to_path(_LITERT.value)
     name, candidates = _chosen(ExportInfo.load(folder / FILE_NAME), folder)
 
     from official_bert.inference.litert import LiteAnswerer
@@ -224,7 +224,8 @@ def _opened_output() -> contextlib.AbstractContextManager[IO[str]]:
             # Answers have every script in them, whatever the terminal's locale says.
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
         return contextlib.nullcontext(sys.stdout)
-    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
+    output = to_path(path)
+    if output.is_dir() or not (is_url(output) or output.parent.is_dir()):
         raise InputError(f"cannot write --output_file={path}: no such folder, or a folder itself")
     return atomic_file(path)
 

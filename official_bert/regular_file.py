@@ -7,9 +7,11 @@ a sparse file of terabytes. So the kind and the size are looked at before anythi
 from __future__ import annotations
 
 import os
+import pathlib
 import stat
 
 from official_bert.errors import InputError, shown
+from official_bert.path import is_url, open_bytes, size_of, to_path
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -35,6 +37,8 @@ def check_regular(path: str | os.PathLike[str], limit: int | None = None) -> int
             larger than `limit`.
     """
     try:
+        if is_url(path):
+            return _checked_url_size(to_path(path), limit)
         return _checked_size(path, os.stat(path), limit)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
@@ -47,6 +51,9 @@ def read_bytes(path: str | os.PathLike[str], *, limit: int) -> bytes:
         InputError: as `check_regular`, or the file cannot be read.
     """
     check_regular(path, limit)
+    if is_url(path):
+        with open_bytes(path) as file:
+            return file.read()
     try:
         # Another file may stand there by now; without O_NONBLOCK a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -71,6 +78,17 @@ def _checked_size(path: str | os.PathLike[str], status: os.stat_result, limit: i
     if limit is not None and status.st_size > limit:
         raise InputError(f"{path} has {status.st_size} bytes; such a file may have {limit} at most")
     return status.st_size
+
+
+def _checked_url_size(path: pathlib.Path, limit: int | None) -> int:
+    if path.is_dir():
+        raise InputError(f"cannot read {path}: it is a folder, a regular file is wanted")
+    if not path.exists():
+        raise InputError(f"cannot read {path}: No such file or directory")
+    size = size_of(path)
+    if limit is not None and size > limit:
+        raise InputError(f"{path} has {size} bytes; such a file may have {limit} at most")
+    return size
 
 
 def _unreadable(path: str | os.PathLike[str], error: OSError | ValueError) -> InputError:

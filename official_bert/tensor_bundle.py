@@ -27,6 +27,7 @@ from google.protobuf import message
 from tensorflow.core.protobuf import tensor_bundle_pb2
 
 from official_bert.errors import InputError, shown
+from official_bert.path import is_url, open_bytes, to_path
 from official_bert.regular_file import check_regular, read_bytes
 
 STATE_NAME = "checkpoint"
@@ -127,7 +128,7 @@ def literal_prefix(prefix: str | os.PathLike[str]) -> str:
     gives another, of links to the same files, which lasts as long as the process.
     """
     prefix = os.fspath(prefix)
-    if not _GLOBS.search(prefix):
+    if is_url(prefix) or not _GLOBS.search(prefix):
         return prefix
     folder = tempfile.mkdtemp(dir=_links())
     parent, name = os.path.split(os.path.abspath(prefix))
@@ -147,8 +148,10 @@ def newest_prefix(folder: str | os.PathLike[str]) -> pathlib.Path | None:
     Raises:
         InputError: the file `checkpoint` is there, and is no text.
     """
-    folder = pathlib.Path(folder)
-    if not os.path.exists(folder / STATE_NAME):
+    folder = to_path(folder)
+    state = folder / STATE_NAME
+    # To ram://, the beginning of a folder's name is a folder, too: checkpoints/ makes checkpoint.
+    if not (state.is_file() if is_url(state) else state.exists()):
         return None
     found = _STATE_PATH.search(read_bytes(folder / STATE_NAME, limit=_MAX_STATE_BYTES))
     try:
@@ -161,7 +164,7 @@ def newest_prefix(folder: str | os.PathLike[str]) -> pathlib.Path | None:
     inside = [folder / recorded.name]
     if not recorded.is_absolute() and ".." not in recorded.parts:
         inside.append(folder / recorded)
-    return next((p for p in inside if os.path.exists(f"{p}.index")), None)
+    return next((p for p in inside if to_path(f"{p}.index").exists()), None)
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
@@ -194,7 +197,7 @@ class _Shards:
         return self._sizes[shard]
 
     def read(self, entry: BundleEntry) -> bytes:
-        with open(self.path(entry.shard), "rb") as file:
+        with open_bytes(self.path(entry.shard)) as file:
             file.seek(entry.offset)
             return file.read(entry.size)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from official_bert.errors import InputError
+from official_bert.path import open_bytes
 from official_bert.regular_file import check_regular
 
 # A line of this length is a book or two; a file without line ends must not fill the memory.
@@ -152,7 +153,7 @@ def read_byte_lines(
     """
     check_regular(path)
     try:
-        with open(path, "rb") as file:
+        with open_bytes(path) as file:
             yield from byte_lines(file, os.fspath(path), max_bytes=max_bytes)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
@@ -186,7 +187,7 @@ def read_text(path: str | os.PathLike[str], *, limit: int) -> str:
     """
     check_regular(path, limit)
     try:
-        with open(path, "rb") as file:
+        with open_bytes(path) as file:
             chunks = [file.read(_CHUNK)]
             check_start(chunks[0], os.fspath(path))
             # Files such as those of /proc have no size before they are read.

@@ -56,12 +56,13 @@ def main() -> None:
 
 def _run() -> dict[str, float]:
     from official_bert.experiment import config_files, load_experiment
+    from official_bert.path import to_path
     from official_bert.runs.run import Run
     from official_bert.training.stop_signal import Interrupted
     from official_bert.training.workers import WorkerLost
 
     experiment = load_experiment(config_files(_CONFIG_FILES.value), _OVERRIDES.value)
-    run = Run(experiment, _MODEL_DIR.value, tpu=_TPU.value)
+    run = Run(experiment, to_path(_MODEL_DIR.value), tpu=_TPU.value)
     if _MODE.value == "eval":
         return run.watch(timeout=_EVAL_TIMEOUT.value)
     try:

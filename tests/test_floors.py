@@ -15,6 +15,7 @@ PACKAGES = ("official_bert", "data_prep", "export")
 GROUND = (
     "errors",
     "fields",
+    "path",
     "regular_file",
     "text_file",
     "json_file",
@@ -48,6 +49,7 @@ FOR_DATA_PREP = {
     "file_errors",
     "json_file",
     "model_folder",
+    "path",
     "regular_file",
     "text",
     "text_file",

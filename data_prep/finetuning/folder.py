@@ -19,7 +19,13 @@ from data_prep.finetuning.base import DataSet, Example
 from data_prep.finetuning.settings import Settings
 from official_bert.atomic import atomic_folder
 from official_bert.data import records
-from official_bert.data.manifest import Manifest, examples_name, sha256_of_file, shard_name
+from official_bert.data.manifest import (
+    MANIFEST_NAME,
+    Manifest,
+    examples_name,
+    sha256_of_file,
+    shard_name,
+)
 from official_bert.errors import InputError
 
 
@@ -46,7 +52,7 @@ def write_folder(
     Raises:
         InputError: bad input, or the folder is there already; nothing is left behind.
     """
-    with atomic_folder(output_dir, overwrite=overwrite) as folder:
+    with atomic_folder(output_dir, overwrite=overwrite, last=MANIFEST_NAME) as folder:
         settings.tokenizer.save(folder)
         counts = {
             split: _write_split(data_set, split, folder, num_shards) for split in data_set.splits

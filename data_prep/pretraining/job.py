@@ -10,6 +10,7 @@ end. `progress.json` in it says how far the run is, after each step that need no
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -33,7 +34,8 @@ from data_prep.pretraining.token_store import Store, StoreWriter
 from data_prep.pretraining.workers import WorkerPool
 from data_prep.text.corpus import read_blocks
 from official_bert.atomic import atomic_file, check_free, replace_folder
-from official_bert.data.manifest import Manifest, sha256_of_file
+from official_bert.data.manifest import MANIFEST_NAME, Manifest, sha256_of_file
+from official_bert.path import absolute, local_copy, size_of, to_path
 from official_bert.text import tokenizer_config
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
@@ -68,7 +70,7 @@ def prepare(
         InputError: the settings or files are wrong; nothing is left behind.
         WorkerError: a worker was killed; `resume` can go on.
     """
-    final = pathlib.Path(output_dir).absolute()
+    final = absolute(to_path(output_dir))
     check_free(final, overwrite=overwrite)
     vocab = Vocab.from_file(settings.vocab_file)
     with partial_folder(final, settings, resume) as partial:
@@ -82,7 +84,7 @@ def prepare(
         manifest = make_manifest(settings, vocab, run.progress)
         tokenizer_config.save(run.data, vocab, TokenizerConfig(lower_case=settings.lower_case))
         manifest.save(run.data)
-        replace_folder(run.data, final)
+        replace_folder(run.data, final, last=MANIFEST_NAME)
         shutil.rmtree(partial)
     return manifest
 
@@ -96,7 +98,10 @@ class _Run:
         self._partial = partial
         self.data = partial / "data"
         self.data.mkdir(exist_ok=True)
-        self.worker_settings = (settings, partial, self.data)
+        # Workers are other processes, which share no file system in memory.
+        vocab_file = os.fspath(local_copy(settings.vocab_file))
+        for_workers = dataclasses.replace(settings, vocab_file=vocab_file)
+        self.worker_settings = (for_workers, partial, self.data)
         self.progress: dict[str, Any] = {
             "blocks": 0,
             "store": None,
@@ -129,7 +134,7 @@ class _Run:
             self._split_of,
             progress["store"],
         )
-        total = sum(os.path.getsize(path) for path in settings.inputs)
+        total = sum(size_of(to_path(path)) for path in settings.inputs)
         blocks = read_blocks(list(settings.inputs))
         done = progress["blocks"]
         # Before the bar's clock starts: its rate is that of the work, not of skipping.

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
+import os
 import pathlib
 import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 from data_prep.pretraining.settings import PretrainingSettings
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.path import is_url
 
 
 @contextlib.contextmanager
@@ -32,7 +36,12 @@ def partial_folder(
     Raises:
         InputError: another run has it, or it was begun with other settings.
     """
-    partial = final.with_name(f"{final.name}.partial")
+    if is_url(final):
+        # What is under way is read and written in places: it stays on this machine.
+        digest = hashlib.sha256(os.fsencode(final)).hexdigest()[:16]
+        partial = pathlib.Path(tempfile.gettempdir(), f"{final.name}-{digest}.partial")
+    else:
+        partial = final.with_name(f"{final.name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     with open(partial / "lock", "w") as lock:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from official_bert.data import records
 from official_bert.errors import InputError
+from official_bert.path import to_path
 from official_bert.text.vocab import Vocab
 
 _BATCH = 1000
@@ -232,14 +232,13 @@ def expand(names: Sequence[str]) -> list[str]:
     """
     paths = []
     for name in names:
-        if os.path.isdir(name):
-            found = sorted(
-                os.path.join(name, entry) for entry in os.listdir(name) if ".tfrecord" in entry
-            )
+        path = to_path(name)
+        if path.is_dir():
+            found = sorted(str(entry) for entry in path.iterdir() if ".tfrecord" in entry.name)
             if not found:
                 raise InputError(f"{name} has no .tfrecord file: give prepared data")
             paths += found
-        elif os.path.exists(name):
+        elif path.exists():
             paths.append(name)
         else:
             raise InputError(f"{name} does not exist: give a TFRecord file or a folder of them")

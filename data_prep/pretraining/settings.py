@@ -8,7 +8,9 @@ from typing import Any
 
 from data_prep.pretraining.records import RecordRule
 from data_prep.text.segmenters import check_segmenter
+from official_bert.data.manifest import sha256_of_file
 from official_bert.errors import InputError
+from official_bert.path import is_url
 
 HELD_OUT_SPLIT = "dev"
 
@@ -109,6 +111,9 @@ class PretrainingSettings:
         """What must be the same for a run to be taken up again."""
         flat = self.options()
         for path in (*self.inputs, self.vocab_file):
+            if is_url(path):
+                flat[f"content of {path}"] = sha256_of_file(path)
+                continue
             status = os.stat(path)
             flat[f"size and time of {path}"] = [status.st_size, status.st_mtime_ns]
         return flat

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from official_bert.errors import InputError
+from official_bert.path import glob_files, is_url, open_bytes
 from official_bert.regular_file import check_regular
 from official_bert.text_file import MAX_LINE_BYTES, check_start, not_utf8
 
@@ -59,7 +60,13 @@ def expand_inputs(pattern: str, flag: str = "--input_file") -> list[str]:
     """
     paths: dict[str, None] = {}
     for part in filter(None, (part.strip() for part in pattern.split(","))):
-        if os.path.isfile(part):
+        if is_url(part):
+            found = glob_files(part) if glob.has_magic(part) else [part]
+            if not found:
+                raise InputError(f"{flag}={part} matches no file: give a pattern that does")
+            for path in found:
+                check_regular(path)
+        elif os.path.isfile(part):
             found = [part]
         elif os.path.isdir(part):
             raise InputError(f"{flag}={part} is a folder: give files, for example {part}/*.txt")
@@ -87,7 +94,7 @@ def read_blocks(paths: list[str], block_bytes: int = BLOCK_BYTES) -> Iterator[Bl
         InputError: a `.gz` file is broken.
     """
     for path in paths:
-        with open(path, "rb") as raw:
+        with open_bytes(path) as raw:
             if not path.endswith(".gz"):
                 yield from file_blocks(path, raw, raw, block_bytes)
                 continue

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import dataclasses
 import gzip
-import os
 import xml.etree.ElementTree
 import zlib
 from collections import Counter
@@ -18,6 +17,7 @@ from mwxml.errors import MalformedXML
 
 from data_prep.text.wikitext import passages
 from official_bert.errors import InputError
+from official_bert.path import local_copy, size_of, to_path
 
 _ARTICLES = 0  # the namespace
 # What mwxml raises for an element that lacks something, or has something else in it.
@@ -65,8 +65,8 @@ class DumpReader:
         self.position = 0
         self.counts: Counter[str] = Counter()
         self.broken = ""
-        self._raw: IO[bytes] = open(path, "rb")  # noqa: SIM115
-        self._size = os.path.getsize(path)
+        self._raw: IO[bytes] = open(local_copy(path), "rb")  # noqa: SIM115
+        self._size = size_of(to_path(path))
 
     def __iter__(self) -> Iterator[Article]:
         last = "the first page"

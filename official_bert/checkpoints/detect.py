@@ -9,6 +9,7 @@ from official_bert.checkpoints.readers import read_tensorflow
 from official_bert.checkpoints.source import Source
 from official_bert.errors import InputError
 from official_bert.model_folder import BEST_NAME, CHECKPOINTS_NAME
+from official_bert.path import local_copy, to_path
 from official_bert.tensor_bundle import newest_prefix
 
 # Where a model folder of ours keeps checkpoints; the best one is the model.
@@ -24,12 +25,12 @@ def find_source(path: pathlib.Path) -> Source:
     """
     if path.is_dir():
         return _in_folder(path)
-    if pathlib.Path(f"{path}.index").exists():
+    if to_path(f"{path}.index").exists():
         return _tensorflow(path)
     if path.suffix == ".index" and path.exists():
         return _tensorflow(path.with_suffix(""))
     if path.name in huggingface.WEIGHT_NAMES and path.exists():
-        return huggingface.read(path.parent)
+        return huggingface.read(local_copy(path.parent))
     beside = sorted(file.stem for file in path.parent.glob("*.index"))
     raise InputError(
         f"no checkpoint at {path}: there is neither a folder nor {path.name}.index"
@@ -39,9 +40,9 @@ def find_source(path: pathlib.Path) -> Source:
 
 def _in_folder(folder: pathlib.Path) -> Source:
     if (folder / tf_hub.SAVED_MODEL_NAME).exists():
-        return tf_hub.read(folder)
+        return tf_hub.read(local_copy(folder))
     if (folder / huggingface.CONFIG_NAME).exists():
-        return huggingface.read(folder)
+        return huggingface.read(local_copy(folder))
     for candidate in (folder, *(folder / name for name in _OUR_FOLDERS)):
         prefix = _newest_prefix(candidate)
         if prefix is not None:

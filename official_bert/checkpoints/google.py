@@ -28,6 +28,7 @@ from official_bert.config import BertConfig
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 from official_bert.model_folder import BERT_CONFIG_NAME, read_labels
+from official_bert.path import to_path
 
 PREFIX_NAME = "bert_model.ckpt"
 # Keys of ours in a bert_config.json for google-research/bert, which reads past them. The first says
@@ -42,10 +43,10 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     Raises:
         InputError: there is no bert_config.json beside it.
     """
-    folder = pathlib.Path(checkpoint.prefix).parent
+    folder = to_path(checkpoint.prefix).parent
     config, stated = read_config(folder / BERT_CONFIG_NAME)
     stored = renamed(
-        pathlib.Path(checkpoint.prefix),
+        to_path(checkpoint.prefix),
         checkpoint.tensors,
         lambda name: name.removeprefix("module/"),
     )
@@ -64,7 +65,7 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     kind, classes = kind_of(tensors, stated), num_classes(tensors)
     vocab, tokenizer = find_tokenizer(folder)
     return Source(
-        path=pathlib.Path(checkpoint.prefix),
+        path=to_path(checkpoint.prefix),
         format="google_tf1",
         config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
         kind=kind,

@@ -19,6 +19,7 @@ from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
 from official_bert.models.encoder import BertEncoder
 from official_bert.models.pretrainer import BertPretrainer
+from official_bert.path import to_path
 from official_bert.text.tokenizer import BertTokenizer
 from official_bert.text.tokenizer_config import TokenizerConfig
 from official_bert.text.vocab import Vocab
@@ -107,7 +108,7 @@ def load_pretrained(
     Raises:
         InputError: nothing known is there, or it does not fit.
     """
-    source = find_source(pathlib.Path(path))
+    source = find_source(to_path(path))
     if vocab_file is not None:
         resize_vocab(source, Vocab.from_file(vocab_file))
     if max_position_embeddings is not None:
@@ -117,7 +118,7 @@ def load_pretrained(
     model, new = make_model(source, new_heads=new_heads)
     logging.info("%s: %s, %s", path, source.format, source.kind)
     return Pretrained(
-        path=pathlib.Path(path),
+        path=to_path(path),
         format=source.format,
         kind=source.kind,
         model=model,

@@ -32,6 +32,7 @@ from official_bert.checkpoints.variables import named_variables
 from official_bert.config import BertConfig
 from official_bert.errors import InputError
 from official_bert.model_folder import BERT_CONFIG_NAME
+from official_bert.path import to_path
 
 PREFIX_NAME = "bert_model.ckpt"
 _WORDS = name_maps.MODEL_GARDEN["encoder/embeddings/word_embeddings"]
@@ -52,7 +53,7 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     Raises:
         InputError: a weight that gives a size is missing.
     """
-    folder = pathlib.Path(checkpoint.prefix).parent
+    folder = to_path(checkpoint.prefix).parent
     config = None
     if (folder / BERT_CONFIG_NAME).exists():
         config, _ = google.read_config(folder / BERT_CONFIG_NAME)
@@ -92,7 +93,7 @@ def read_variables(
     }
     drop_lone_parts(tensors, dropped)
     return Source(
-        path=pathlib.Path(checkpoint.prefix),
+        path=to_path(checkpoint.prefix),
         format="model_garden",
         config=config.replace(use_pooler="encoder/pooler/kernel" in tensors),
         kind=kind_of(tensors),
@@ -163,7 +164,7 @@ def _without_scope(checkpoint: TensorFlowCheckpoint) -> dict[str, StoredTensor]:
         scope = max((scope for scope in scopes if name.startswith(scope)), key=len, default="")
         return name.removeprefix(scope)
 
-    return renamed(pathlib.Path(checkpoint.prefix), checkpoint.tensors, without_scope)
+    return renamed(to_path(checkpoint.prefix), checkpoint.tensors, without_scope)
 
 
 def _config_by_shapes(

@@ -22,6 +22,7 @@ from official_bert.model_folder import (
     CHECKPOINTS_NAME,
     read_labels,
 )
+from official_bert.path import to_path
 
 _WORDS = "/embeddings/word_embeddings"
 
@@ -39,7 +40,7 @@ def checkpoint_of_step(path: str, step: int | None) -> str:
     """
     if step is None:
         return path
-    folder = pathlib.Path(path) / CHECKPOINTS_NAME
+    folder = to_path(path) / CHECKPOINTS_NAME
     if not (folder / f"{CHECKPOINT_PREFIX}-{step}.index").exists():
         names = [p.stem.rpartition("-")[2] for p in folder.glob(f"{CHECKPOINT_PREFIX}-*.index")]
         steps = sorted(int(name) for name in names if name.isdecimal())
@@ -56,7 +57,7 @@ def read(checkpoint: TensorFlowCheckpoint) -> Source:
     Raises:
         InputError: there is no bert_config.json.
     """
-    prefix = pathlib.Path(checkpoint.prefix)
+    prefix = to_path(checkpoint.prefix)
     folders = [folder for folder in prefix.parents[:2] if (folder / BERT_CONFIG_NAME).exists()]
     if not folders:
         raise InputError(f"{prefix} lies in no model folder: {BERT_CONFIG_NAME} is missing")

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any, TypeVar, cast
@@ -17,6 +16,7 @@ from typing import Any, TypeVar, cast
 from official_bert.errors import InputError, shown
 from official_bert.fields import check_known, checked_field
 from official_bert.json_file import read_json
+from official_bert.path import open_bytes, to_path
 
 MANIFEST_NAME = "manifest.json"
 
@@ -68,7 +68,7 @@ class Manifest:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes `manifest.json` into `folder`."""
-        path = pathlib.Path(folder) / MANIFEST_NAME
+        path = to_path(folder) / MANIFEST_NAME
         text = json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False)
         path.write_text(text + "\n", encoding="utf-8")
 
@@ -79,7 +79,7 @@ class Manifest:
         Raises:
             InputError: the folder or the manifest is missing, or it is not a manifest.
         """
-        path = pathlib.Path(folder) / MANIFEST_NAME
+        path = to_path(folder) / MANIFEST_NAME
         if not path.exists():
             raise InputError(
                 f"{path} does not exist: {folder} is not prepared data "
@@ -147,7 +147,7 @@ class Manifest:
             for index in range(count)
         ]
         for path in paths:
-            if not os.path.isfile(path):
+            if not to_path(path).is_file():
                 raise InputError(f"{path} is missing or no file, though {MANIFEST_NAME} lists it")
         return paths
 
@@ -210,7 +210,7 @@ def examples_name(split: str) -> str:
 def sha256_of_file(path: str | os.PathLike[str]) -> str:
     """Hex sha256 of a file's bytes, read in blocks."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with open_bytes(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

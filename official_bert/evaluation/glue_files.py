@@ -9,6 +9,7 @@ import zipfile
 
 from official_bert.atomic import atomic_file
 from official_bert.errors import InputError
+from official_bert.path import local_copy
 
 PREDICTIONS_NAME = "predictions.tsv"
 # Folder -> name in the zip, number of rows of the test set.
@@ -63,7 +64,7 @@ def write_submission(predictions_dir: pathlib.Path, path: pathlib.Path) -> None:
 
 
 def _read(path: pathlib.Path) -> list[str]:
-    with open(path, encoding="utf-8", newline="") as file:
+    with open(local_copy(path), encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         if reader.fieldnames is None or "prediction" not in reader.fieldnames:
             raise InputError(f"{path} has no column prediction: official_bert.predict writes it")

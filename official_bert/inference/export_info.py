@@ -15,6 +15,7 @@ from official_bert.atomic import atomic_file
 from official_bert.data.manifest import sha256_of_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
+from official_bert.path import to_path
 from official_bert.regular_file import check_regular
 
 FILE_NAME = "export.json"
@@ -269,7 +270,7 @@ def newest_version(path: str | os.PathLike[str]) -> pathlib.Path:
     Raises:
         InputError: there is none.
     """
-    folder = pathlib.Path(path)
+    folder = to_path(path)
     if (folder / SAVED_MODEL_NAME).exists():
         return folder
     versions = [

@@ -20,6 +20,7 @@ from official_bert.inference.base import AnswerModule, AnswerOptions
 from official_bert.inference.export_info import FILE_NAME, ExportInfo
 from official_bert.model_folder import read_labels
 from official_bert.models.encoder import ENCODER_INPUTS
+from official_bert.path import local_copy
 from official_bert.regular_file import check_regular
 from official_bert.text import BertTokenizer, Vocab
 
@@ -206,7 +207,7 @@ class LiteAnswerer:
     """
 
     def __init__(self, folder: str | os.PathLike[str], num_threads: int | None = None):
-        path = pathlib.Path(folder)
+        path = local_copy(folder)
         self.info = ExportInfo.load(path / FILE_NAME)
         self.info.check_files(path)
         tokenizer = BertTokenizer.from_folder(path)

@@ -16,6 +16,7 @@ from official_bert.inference import answer_class, answers_of_kind
 from official_bert.inference.base import AnswerModule, AnswerOptions
 from official_bert.inference.precision import to_bfloat16
 from official_bert.model_folder import CONFIG_NAME, ModelFolder
+from official_bert.path import to_path
 from official_bert.yaml_file import read_yaml
 
 # [CLS], [SEP], [SEP] and a token.
@@ -91,7 +92,7 @@ def open_model(
             raise InputError(f"{name} needs {missing[name]}, which {model_dir} lacks")
     wanted = names or tuple(name for name in known if not missing[name])
     modules = {name: answer_class(name)(bundle, options) for name in wanted}
-    return Answerable(_task(pathlib.Path(model_dir)), bundle, options, modules)
+    return Answerable(_task(to_path(model_dir)), bundle, options, modules)
 
 
 def _ensemble(bundle: Pretrained, others: Sequence[Pretrained]) -> Pretrained:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from official_bert.errors import InputError, shown
 from official_bert.file_errors import explain
 from official_bert.inference.base import AnswerModule, RowOutputs, Tensors
 from official_bert.inference.export_info import ExportInfo
+from official_bert.path import local_copy
 from official_bert.tensor_bundle import check_index
 
 Row = tuple[bytes, ...]
@@ -50,7 +50,7 @@ class Answerer:
         Raises:
             InputError: it cannot be read.
         """
-        folder = pathlib.Path(folder)
+        folder = local_copy(folder)
         inputs = info.text_inputs(folder, name)
         info.check_files(folder)
         check_index(folder / tf.saved_model.VARIABLES_DIRECTORY / tf.saved_model.VARIABLES_FILENAME)

@@ -13,6 +13,7 @@ from absl import logging
 from official_bert.checkpoints.load import load_pretrained
 from official_bert.errors import InputError
 from official_bert.model_folder import CHECKPOINTS_NAME, WATCHED_METRICS_NAME, ModelFolder
+from official_bert.path import to_path
 from official_bert.runs.setup import RunSetup
 from official_bert.tasks.examples import examples_of
 from official_bert.training.run_log import RunLog
@@ -70,7 +71,7 @@ def predict(
     _use_results(run, run.folder, *map(ModelFolder, others))
     with run.pipeline.bad_records_named(split):
         _, collected = run.evaluator(model, split, with_losses=False)()
-    folder = pathlib.Path(output_dir)
+    folder = to_path(output_dir)
     folder.mkdir(parents=True, exist_ok=True)
     return run.task.write_predictions(collected, examples_of(run.data.folder, split), folder)
 

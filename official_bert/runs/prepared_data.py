@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import pathlib
 
 from official_bert.config import BertConfig
 from official_bert.data.manifest import Manifest
 from official_bert.errors import InputError
 from official_bert.experiment import ExperimentConfig
 from official_bert.model_folder import VOCAB_NAME
+from official_bert.path import to_path
 from official_bert.tasks import task_class
 from official_bert.text import tokenizer_config
 from official_bert.text.vocab import Vocab
@@ -33,7 +33,7 @@ class PreparedData:
     """
 
     def __init__(self, path: str | os.PathLike[str], experiment: ExperimentConfig):
-        self.folder = pathlib.Path(path)
+        self.folder = to_path(path)
         self.manifest = Manifest.load(self.folder)
         task = task_class(experiment.task)
         if self.manifest.task != task.record_kind:

@@ -16,6 +16,7 @@ from official_bert.atomic import folder_lock
 from official_bert.class_path import load_class
 from official_bert.errors import InputError
 from official_bert.model_folder import CONFIG_NAME, TENSORBOARD_NAME
+from official_bert.path import absolute, to_path
 from official_bert.runs.input_pipeline import InputPipeline
 from official_bert.runs.phases import Phase, learning_rate_schedule
 from official_bert.runs.prepared_data import PreparedData
@@ -128,7 +129,7 @@ def _prepare_folder(run: RunSetup) -> None:
                 run.encoder_config,
                 run.data.manifest,
                 run.data.folder,
-                second_dir=pathlib.Path(second) if second else None,
+                second_dir=to_path(second) if second else None,
             )
         except (InputError, OSError) as error:
             failure = error
@@ -280,9 +281,9 @@ def _report_nonfinite(
 
 def _check_name(model_dir: pathlib.Path) -> None:
     """TensorFlow removes old checkpoints by pattern: in m[1] it would remove those of m1."""
-    absolute = str(model_dir.absolute())
-    if any(letter in absolute for letter in "*?[]\\"):
+    full = str(absolute(model_dir))
+    if any(letter in full for letter in "*?[]\\"):
         raise InputError(
             f"--model_dir={model_dir}: TensorFlow takes *, ?, [, ] and \\ in the path of a "
-            f"checkpoint for patterns, here in {absolute}: choose a path without them"
+            f"checkpoint for patterns, here in {full}: choose a path without them"
         )

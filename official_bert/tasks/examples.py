@@ -9,6 +9,7 @@ from typing import Any
 
 from official_bert.data.manifest import examples_name
 from official_bert.errors import InputError
+from official_bert.path import local_copy
 
 Examples = Callable[[], Iterator[dict[str, Any]]]
 
@@ -23,7 +24,7 @@ def examples_of(folder: pathlib.Path, split: str) -> Examples:
     def read() -> Iterator[dict[str, Any]]:
         number = 0
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(local_copy(path), encoding="utf-8") as file:
                 for line in file:
                     number += 1
                     example = json.loads(line)

@@ -14,6 +14,7 @@ from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import read_json
 from official_bert.model_folder import TOKENIZER_CONFIG_NAME, VOCAB_NAME
+from official_bert.path import to_path
 from official_bert.text.vocab import SPECIAL_TOKENS, Vocab
 
 # Hugging Face writes int(1e30) for "no limit".
@@ -66,7 +67,7 @@ def load(
       InputError: a file is missing or not what it should be; an id of an added token does not agree
         with the vocabulary.
     """
-    path = pathlib.Path(folder) / TOKENIZER_CONFIG_NAME
+    path = to_path(folder) / TOKENIZER_CONFIG_NAME
     fields = _read(path)
     config = TokenizerConfig(
         strip_accents=_typed(path, fields, "strip_accents", bool, None),
@@ -81,7 +82,7 @@ def load(
         if fields.get(role) is not None
     }
     if tokens is None:
-        vocab = Vocab.from_file(pathlib.Path(folder) / VOCAB_NAME, special_tokens)
+        vocab = Vocab.from_file(to_path(folder) / VOCAB_NAME, special_tokens)
     else:
         vocab = Vocab(tokens, special_tokens, name=str(folder))
     config = dataclasses.replace(
@@ -107,7 +108,7 @@ def load_beside(
       InputError: a file is missing or not what it should be; `do_lower_case` is not what the rule
         finds, so that words would become [UNK] or tokens of another case.
     """
-    path = pathlib.Path(vocab_path)
+    path = to_path(vocab_path)
     beside = path.parent / TOKENIZER_CONFIG_NAME
     if path.name == VOCAB_NAME and beside.exists():
         vocab, config = load(path.parent)
@@ -140,7 +141,7 @@ def is_cased(vocab: Vocab) -> bool:
 
 def save(folder: str | os.PathLike[str], vocab: Vocab, config: TokenizerConfig) -> None:
     """Writes vocab.txt and tokenizer_config.json into `folder`."""
-    path = pathlib.Path(folder)
+    path = to_path(folder)
     path.mkdir(parents=True, exist_ok=True)
     vocab.save(path / VOCAB_NAME)
     with atomic_file(path / TOKENIZER_CONFIG_NAME) as file:

@@ -7,7 +7,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -21,6 +20,7 @@ from official_bert.errors import InputError, shown
 from official_bert.file_errors import explain
 from official_bert.json_file import dumps, read_json
 from official_bert.model_folder import BEST_NAME, CHECKPOINT_PREFIX, CHECKPOINTS_NAME, SCORE_NAME
+from official_bert.path import remove, to_path
 from official_bert.tensor_bundle import STATE_NAME, check_index, literal_prefix
 from official_bert.training.step import TrainingModel
 
@@ -72,7 +72,7 @@ class Checkpoints:
         )
         # Made now, by all workers: making a variable is a collective operation.
         assert self._checkpoint.save_counter is not None
-        self._folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
+        self._folder = to_path(model_dir) / CHECKPOINTS_NAME
         self._keep = keep
         self._manager = self._make_manager()
         self._every_steps, self._every_seconds = every_steps, every_seconds
@@ -196,7 +196,7 @@ def restore_weights(model_dir: str | os.PathLike[str], model: tf.Module) -> int:
     """
     step = tf.Variable(0, dtype=tf.int64, trainable=False)
     checkpoint = tf.train.Checkpoint(model=model, global_step=step)
-    folder = pathlib.Path(model_dir) / CHECKPOINTS_NAME
+    folder = to_path(model_dir) / CHECKPOINTS_NAME
 
     def restore(prefix: str, names: Collection[str]) -> None:
         status = checkpoint.restore(prefix)
@@ -218,7 +218,7 @@ def _mend(folder: pathlib.Path) -> None:
     for path in list(folder.iterdir()):
         found = _PART_NAME.fullmatch(path.name)
         if found and not (found["data"] and str(folder / found["prefix"]) in whole):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove(path)
     if whole and not _is_listed(folder, whole):
         oldest_first = whole[::-1]
         tf.__internal__.train.update_checkpoint_state(
@@ -297,7 +297,7 @@ class BestModel:
         writes: bool = True,
     ):
         self._writes = writes
-        self._folder = pathlib.Path(model_dir) / BEST_NAME
+        self._folder = to_path(model_dir) / BEST_NAME
         self._checkpoint = tf.train.Checkpoint(model=model)
         self._metric, self._is_better = metric, is_better
 
@@ -330,7 +330,7 @@ class BestModel:
         before = None if best is None else best["metrics"].get(self._metric)
         if before is not None and not self._is_better(value, before):
             return False
-        with atomic_folder(self._folder, overwrite=True) as folder:
+        with atomic_folder(self._folder, overwrite=True, last=SCORE_NAME) as folder:
             self._checkpoint.write(str(folder / CHECKPOINT_PREFIX))
             score = {"metric": self._metric, "value": value, "step": step, "metrics": dict(metrics)}
             (folder / SCORE_NAME).write_text(dumps(score, indent=2) + "\n", "utf-8")

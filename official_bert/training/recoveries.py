@@ -14,6 +14,7 @@ from official_bert.atomic import atomic_file
 from official_bert.errors import InputError, shown
 from official_bert.json_file import dumps, read_json
 from official_bert.model_folder import RECOVERIES_NAME
+from official_bert.path import to_path
 
 # Reports that say what the loss was before.
 _REPORTS = 10
@@ -50,7 +51,7 @@ class Recoveries:
         factor: float,
         losses: Iterable[float] = (),
     ):
-        self._path = pathlib.Path(model_dir) / RECOVERIES_NAME
+        self._path = to_path(model_dir) / RECOVERIES_NAME
         self._most, self._factor = most, factor
         self._all = _read(self._path) if self._path.exists() else []
         self.use_losses(losses)

@@ -24,6 +24,7 @@ from official_bert.model_folder import (
     TENSORBOARD_NAME,
     WATCHED_METRICS_NAME,
 )
+from official_bert.path import is_url, to_path
 from official_bert.regular_file import read_bytes
 
 _MOST_BYTES = 1 << 30
@@ -68,7 +69,7 @@ class RunLog:
         metrics_name: str = METRICS_NAME,
     ):
         self._writes = writes
-        self._model_dir = pathlib.Path(model_dir)
+        self._model_dir = to_path(model_dir)
         self._metrics_path = self._model_dir / metrics_name
         self._total_steps = total_steps
         self._last_step, self._last_time = start_step, time.monotonic()
@@ -144,8 +145,7 @@ class RunLog:
             return
         self._is_drawn = False
         try:
-            with open(self._metrics_path, "a", encoding="utf-8") as file:
-                file.write(dumps({"step": step, "split": split, **values}) + "\n")
+            self._append(dumps({"step": step, "split": split, **values}) + "\n")
         except OSError as error:
             error.filename = str(self._metrics_path)
             raise
@@ -158,6 +158,15 @@ class RunLog:
             self._writer.flush()
         except (OSError, tf.errors.OpError) as error:
             self._no_tensorboard(error)
+
+    def _append(self, line: str) -> None:
+        if not is_url(self._metrics_path):
+            with open(self._metrics_path, "a", encoding="utf-8") as file:
+                file.write(line)
+            return
+        # Object stores append to no file: it is written as a whole.
+        with atomic_file(self._metrics_path, "wb") as file:
+            file.write(self._metrics_path.read_bytes() + line.encode())
 
     def _make_writer(self) -> Any:
         try:
@@ -180,7 +189,7 @@ def read_metrics(
     Raises:
         InputError: another line is no object with `step`, `split` and numbers.
     """
-    path = pathlib.Path(model_dir) / name
+    path = to_path(model_dir) / name
     if not path.exists():
         return []
     lines = read_bytes(path, limit=_MOST_BYTES).split(b"\n")[:-1]
@@ -226,7 +235,7 @@ def draw_curves(model_dir: str | os.PathLike[str]) -> None:
         axis.grid(alpha=0.3)
         if axis.lines:
             axis.legend(fontsize="small")
-    with atomic_file(pathlib.Path(model_dir) / PICTURE_NAME, "wb") as file:
+    with atomic_file(to_path(model_dir) / PICTURE_NAME, "wb") as file:
         figure.savefig(file, format="png", dpi=120)
 
 
