@@ -139,8 +139,9 @@ def test_one_worker_is_stopped_or_lost_at_random_steps_and_all_are_started_again
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
-    steps = [json.loads(line)["step"] for line in (broken / "metrics.jsonl").open()]
-    assert steps == sorted(set(steps))
+    lines = [json.loads(line) for line in (broken / "metrics.jsonl").read_text().splitlines()]
+    # One process writes, and what a lost step had reported is dropped.
+    assert [x["step"] for x in lines if x["split"] == "train"] == list(range(20, steps + 1, 20))
 
 
 @pytest.mark.slow
