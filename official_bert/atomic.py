@@ -246,7 +246,7 @@ def _upload(source: pathlib.Path, final: pathlib.Path, last: str | None) -> None
     old, new = (files_below(folder) if folder.is_dir() else [] for folder in (final, source))
     if last is not None and last in old:
         (final / last).unlink()
-    for name in sorted(new, key=lambda name: (name == last, name)):
+    for name in sorted(new, key=lambda name: (name == last, name.split("/"))):
         copy_file(source / name, final / name)
     for name in set(old) - set(new):
         (final / name).unlink()

@@ -119,6 +119,8 @@ def files_below(folder: pathlib.Path) -> list[str]:
         os.path.relpath(f"{parent}/{name}".split("://")[1], top.split("://")[1])
         for parent, _, names in tf.io.gfile.walk(top)
         for name in names
+        # ram:// lists assets/.extra where there are assets/ and assets.extra/.
+        if tf.io.gfile.exists(f"{parent}/{name}")
     )
 
 
