@@ -17,6 +17,7 @@ from tqdm import tqdm
 import official_bert
 from data_prep.finetuning.base import DataSet, Example
 from data_prep.finetuning.settings import Settings
+from data_prep.finetuning.shuffling import shuffled
 from official_bert.atomic import atomic_folder
 from official_bert.data import records
 from official_bert.data.manifest import (
@@ -28,6 +29,9 @@ from official_bert.data.manifest import (
 )
 from official_bert.errors import InputError
 
+# Evaluation and prediction read their splits in the order of the file.
+_SHUFFLED = ("train",)
+
 
 def write_folder(
     data_set: DataSet,
@@ -38,6 +42,8 @@ def write_folder(
     overwrite: bool,
 ) -> Manifest:
     """Writes records, raw rows, tokenizer and manifest.
+
+    The records of the split `train` are shuffled; those of other splits are in order.
 
     Args:
         data_set: from `make_data_set`.
@@ -55,7 +61,8 @@ def write_folder(
     with atomic_folder(output_dir, overwrite=overwrite, last=MANIFEST_NAME) as folder:
         settings.tokenizer.save(folder)
         counts = {
-            split: _write_split(data_set, split, folder, num_shards) for split in data_set.splits
+            split: _write_split(data_set, split, folder, num_shards, seed=settings.seed)
+            for split in data_set.splits
         }
         manifest = Manifest(
             task=data_set.record_kind,
@@ -91,7 +98,7 @@ def serialize(features: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _write_split(
-    data_set: DataSet, split: str, folder: pathlib.Path, num_shards: int
+    data_set: DataSet, split: str, folder: pathlib.Path, num_shards: int, *, seed: int
 ) -> dict[str, Any]:
     counts: collections.Counter[str] = collections.Counter()
     names = [shard_name(split, index, num_shards) for index in range(num_shards)]
@@ -105,22 +112,32 @@ def _write_split(
                 yield example
 
         longest = 0
-        for features in data_set.records(split, written(data_set.examples(split))):
-            if not counts["num_records"]:
-                _check_features(data_set, features)
+
+        def serialized() -> Iterator[bytes]:
+            nonlocal longest
+            for features in data_set.records(split, written(data_set.examples(split))):
+                if not counts["num_records"]:
+                    _check_features(data_set, features)
+                length = len(features["input_mask"])
+                longest = max(longest, length)
+                counts["num_records"] += 1
+                counts["num_tokens"] += length
+                yield serialize(features)
+
+        records_of_split = serialized()
+        if split in _SHUFFLED:
+            records_of_split = shuffled(records_of_split, seed=seed, folder=folder)
+        for number, record in enumerate(records_of_split):
             # Round robin: each shard has its part of every region of the file.
-            writers[counts["num_records"] % num_shards].write(serialize(features))
-            length = len(features["input_mask"])
-            longest = max(longest, length)
-            counts["num_records"] += 1
-            counts["num_tokens"] += length
+            writers[number % num_shards].write(record)
     for writer in writers:
         writer.close()
     if not counts["num_records"]:
         what = "rows" if not counts["num_examples"] else "records"
         reason = data_set.why_no_records(split)
         raise InputError(f"the split {split} has no {what}: {_names(data_set)}: {reason}")
-    return {**counts, "num_shards": num_shards, "longest_record": longest}
+    order = {"shuffled": True} if split in _SHUFFLED else {}
+    return {**counts, "num_shards": num_shards, "longest_record": longest, **order}
 
 
 def _check_features(data_set: DataSet, features: Mapping[str, NDArray[Any]]) -> None:
