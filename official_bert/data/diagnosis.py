@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
+from absl import logging
 from google.protobuf.message import DecodeError
 
 from official_bert.data import records
 from official_bert.errors import InputError
 
+# Records that are checked at a time.
+_BATCH_SIZE = 1000
 _LIMIT_NAMES = {
     "S": "the maximal sequence length",
     "vocab_size": "the vocabulary's size",
@@ -19,17 +22,21 @@ _LIMIT_NAMES = {
 }
 
 
-def read_examples(paths: Sequence[str]) -> Iterator[tuple[tf.train.Example, str]]:
+def read_examples(paths: Sequence[str], *, skip: int = 0) -> Iterator[tuple[tf.train.Example, str]]:
     """The records of files in order, each with its location: the file and the number from 0.
+
+    Args:
+        paths: TFRecord files.
+        skip: so many records at the beginning of each file are left out.
 
     Raises:
         InputError: names the file, and the first record that cannot be read.
     """
     for path in paths:
-        number = 0
+        number = skip
         compression = "GZIP" if path.endswith(".gz") else ""
         try:
-            for serialized in tf.data.TFRecordDataset(path, compression):
+            for serialized in tf.data.TFRecordDataset(path, compression).skip(skip):
                 location = f"{path}, record {number}"
                 try:
                     yield tf.train.Example.FromString(serialized.numpy()), location
@@ -47,15 +54,24 @@ def read_examples(paths: Sequence[str]) -> Iterator[tuple[tf.train.Example, str]
 
 
 def check_files(
-    kind: str, paths: Sequence[str], sizes: Mapping[str, int], num_records: int | None = None
+    kind: str,
+    paths: Sequence[str],
+    sizes: Mapping[str, int],
+    num_records: int | None = None,
+    *,
+    parse: Callable[[tf.Tensor], object] | None = None,
 ) -> None:
     """Reads all records in order and stops at the first bad one.
+
+    With a parser whole batches are checked at a time, and only those records one by one that it
+    complains about.
 
     Args:
         kind: a key of `records.RECORD_KINDS`.
         paths: TFRecord files.
         sizes: "S" -> max_seq_length and so on for each length and limit that the features name.
         num_records: records that the manifest lists; None: it is not asked.
+        parse: of serialized records [B], raises tf.errors.OpError for a bad one.
 
     Raises:
         InputError: names the file, the record's number from 0, the feature and both values; or the
@@ -64,16 +80,37 @@ def check_files(
     """
     expected: dict[str, records.Feature] | None = None
     count = 0
-    for example, location in read_examples(paths):
-        if expected is None:
-            expected = records.features_of(kind, example, location)
-        _check_record(example, expected, sizes, location)
-        count += 1
+    for number, path in enumerate(paths):
+        if number:
+            logging.info("no bad record in %d of %d files", number, len(paths))
+        good = 0 if parse is None else _good_records(path, parse)
+        if expected is None and good:
+            first, location = next(read_examples([path]))
+            expected = records.features_of(kind, first, location)
+        count += good
+        for example, location in read_examples([path], skip=good):
+            if expected is None:
+                expected = records.features_of(kind, example, location)
+            _check_record(example, expected, sizes, location)
+            count += 1
     if num_records is not None and count != num_records:
         raise InputError(
             f"{', '.join(paths[:3])}{', …' if len(paths) > 3 else ''}: {count} records, but the "
             f"manifest lists {num_records}: prepare the data again"
         )
+
+
+def _good_records(path: str, parse: Callable[[tf.Tensor], object]) -> int:
+    """How many records a file begins with that the parser takes; in whole batches."""
+    compression = "GZIP" if path.endswith(".gz") else ""
+    good = 0
+    try:
+        for batch in tf.data.TFRecordDataset(path, compression).batch(_BATCH_SIZE):
+            parse(batch)
+            good += len(batch)
+    except tf.errors.OpError:
+        pass
+    return good
 
 
 def _check_record(

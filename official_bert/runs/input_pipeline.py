@@ -183,12 +183,15 @@ class InputPipeline:
             tf.errors.DataLossError,
             tf.errors.FailedPreconditionError,
         ):
-            task = self._data.task
+            task, paths = self._data.task, self._data.paths(split)
             diagnosis.check_files(
                 task.record_kind,
-                self._data.paths(split),
+                paths,
                 task.sizes(self._config),
                 self._data.num_records(split),
+                parse=tf.function(
+                    self._parser(paths), input_signature=[tf.TensorSpec([None], tf.string)]
+                ),
             )
             raise
 

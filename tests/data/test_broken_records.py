@@ -185,3 +185,28 @@ def test_a_first_record_that_cannot_be_read(tmp_path):
     paths = _write(tmp_path / "r.tfrecord", _example({"input_ids": [1]}))
     with pytest.raises(InputError, match="r.tfrecord, record 0: a tagging record lacks the featu"):
         pipeline.present_features("tagging", paths)
+
+
+def test_whole_batches_of_good_records_are_passed_over(tmp_path):
+    bad = _example({**SENTENCE, "label_ids": [3]})
+    records = [_example(SENTENCE)] * 2500
+    records[2100] = bad
+    paths = [
+        *_write(tmp_path / "a.tfrecord", *records[:1500]),
+        *_write(tmp_path / "b.tfrecord", *records),
+    ]
+    kind, looked_at = "sentence_prediction", []
+    parser = pipeline.make_parser(
+        pipeline.present_features(kind, paths), sizes=SIZES, pad_to_max=False
+    )
+
+    def parse(batch):
+        looked_at.append(len(batch))
+        return parser(batch)
+
+    with pytest.raises(InputError, match="b.tfrecord, record 2100: .*holds 3, .* labels 3"):
+        diagnosis.check_files(kind, paths, SIZES, parse=parse)
+    assert looked_at == [1000, 500, 1000, 1000, 500]
+    # What the parser takes is not looked at again, but counted.
+    with pytest.raises(InputError, match="4000 records, but the manifest lists 9"):
+        diagnosis.check_files(kind, paths, SIZES, 9, parse=lambda batch: None)
