@@ -10,17 +10,21 @@ import runpy
 import signal
 import sys
 
+import numpy as np
 import pytest
 from absl import flags
 
 from official_bert import atomic, path
 from official_bert.atomic import atomic_file, atomic_folder
+from official_bert.checkpoints.load import load_pretrained
+from official_bert.checkpoints.variables import named_variables
+from official_bert.checkpoints.write import write_pretrained
 from official_bert.errors import InputError
 from official_bert.path import files_below, local_copy, shown_paths, to_path
 from official_bert.training.run_log import read_metrics
 from tests.public_data import ROOT
 from tests.ram_paths import ram
-from tests.small_models import SMALL_ENCODER
+from tests.small_models import SMALL_ENCODER, tiny_bundle
 
 __all__ = ["ram"]
 
@@ -283,6 +287,20 @@ def test_errors_of_a_copy_name_the_url():
     assert shown_paths(f"{copy}/a.txt is bad") == "ram://copy/d/a.txt is bad"
     with pytest.raises(InputError, match="cannot read ram://copy/none: No such file"):
         local_copy("ram://copy/none")
+
+
+@pytest.mark.parametrize("output_format", ["official_bert", "huggingface", "google_tf1"])
+def test_a_checkpoint_goes_to_a_url_and_comes_back(output_format):
+    bundle = tiny_bundle()
+    url = f"ram://checkpoints/{output_format}"
+    write_pretrained(bundle, url, output_format)
+    loaded = load_pretrained(url)
+    assert os.fspath(loaded.path) == url
+    assert loaded.vocab == bundle.vocab
+    ours, theirs = (named_variables(each.model) for each in (bundle, loaded))
+    assert ours.keys() == theirs.keys()
+    for name, variable in ours.items():
+        np.testing.assert_array_equal(variable.numpy(), theirs[name].numpy(), err_msg=name)
 
 
 # Calls that know this machine's files only. Each has a path that is no user's, or a copy of it.
