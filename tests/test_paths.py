@@ -325,6 +325,7 @@ MAY_BE_LOCAL = {
     "data_prep.text.text_files": "in a folder of atomic_folder",
     "data_prep.text.wikipedia_dump": "a copy",
     "data_prep.finetuning.folder": "in a folder of atomic_folder",
+    "data_prep.finetuning.shuffling": "a temporary folder",
     "data_prep.finetuning.triviaqa": "a name in a record",
     "data_prep.pretraining.beam_pipeline": "a temporary folder",
     "data_prep.pretraining.beam_files": "a temporary folder",
