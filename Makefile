@@ -31,18 +31,22 @@ $(DEVELOPMENT): requirements.txt requirements-dev.txt | $(RUN)
 
 # ---- checks -------------------------------------------------------------------------------------
 
-# Two files of tests at a time; each file's tests share what they set up. In two halves, because what
-# TensorFlow keeps of each graph adds up in a process that runs all of them.
-FIRST_HALF := $(wildcard tests/[a-d]*)
+# Two files of tests at a time; each file's tests share what they set up. In three parts, because what
+# TensorFlow keeps of each graph adds up in a process that runs all of them, to 13 GB in two parts.
+PART_1 := $(wildcard tests/[a-d]*)
+PART_2 := $(wildcard tests/[e-q]*)
+OTHERS := $(patsubst %,--ignore=%,$(PART_1) $(PART_2))
 PYTEST := $(RUN) -m pytest --numprocesses=2 --dist=loadfile
 
 test: $(DEVELOPMENT)
-	$(PYTEST) $(FIRST_HALF)
-	$(PYTEST) $(FIRST_HALF:%=--ignore=%)
+	$(PYTEST) $(PART_1)
+	$(PYTEST) $(PART_2)
+	$(PYTEST) $(OTHERS)
 
 test-slow: $(DEVELOPMENT)
-	$(PYTEST) -m "slow or not slow" $(FIRST_HALF)
-	$(PYTEST) -m "slow or not slow" $(FIRST_HALF:%=--ignore=%)
+	$(PYTEST) -m "slow or not slow" $(PART_1)
+	$(PYTEST) -m "slow or not slow" $(PART_2)
+	$(PYTEST) -m "slow or not slow" $(OTHERS)
 
 lint: $(DEVELOPMENT)
 	$(RUN) -m ruff check $(SOURCES)

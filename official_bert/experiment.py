@@ -406,9 +406,11 @@ def config_files(names: Sequence[str]) -> list[str]:
 
     A file whose own name has a comma is taken as it is.
     """
-    return [
-        part for name in names for part in ([name] if to_path(name).exists() else name.split(","))
-    ]
+    files: list[str] = []
+    for name in names:
+        # Whether a store has a file is asked only where it matters.
+        files += [name] if "," not in name or to_path(name).exists() else name.split(",")
+    return files
 
 
 def _checked_source(values: Mapping[str, Any], source: str) -> dict[str, Any]:
