@@ -164,7 +164,14 @@ def newest_prefix(folder: str | os.PathLike[str]) -> pathlib.Path | None:
     inside = [folder / recorded.name]
     if not recorded.is_absolute() and ".." not in recorded.parts:
         inside.append(folder / recorded)
-    return next((p for p in inside if to_path(f"{p}.index").exists()), None)
+    return next((prefix for prefix in inside if _has_index(prefix)), None)
+
+
+def _has_index(prefix: pathlib.Path) -> bool:
+    try:
+        return to_path(f"{prefix}.index").exists()
+    except OSError:  # A name that is too long for this disk.
+        return False
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
