@@ -39,15 +39,11 @@ PART_2 := $(wildcard tests/[e-q]*/)
 PART_3 := $(patsubst %,--ignore=%,$(PART_1) $(PART_2))
 PYTEST := $(RUN) -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
-test: $(DEVELOPMENT)
-	$(PYTEST) $(PART_1)
-	$(PYTEST) $(PART_2)
-	$(PYTEST) $(PART_3)
-
-test-slow: $(DEVELOPMENT)
-	$(PYTEST) -m "slow or not slow" $(PART_1)
-	$(PYTEST) -m "slow or not slow" $(PART_2)
-	$(PYTEST) -m "slow or not slow" $(PART_3)
+test-slow: MARKS := -m "slow or not slow"
+test test-slow: $(DEVELOPMENT)
+	$(PYTEST) $(MARKS) $(PART_1)
+	$(PYTEST) $(MARKS) $(PART_2)
+	$(PYTEST) $(MARKS) $(PART_3)
 
 lint: $(DEVELOPMENT)
 	$(RUN) -m ruff check $(SOURCES)

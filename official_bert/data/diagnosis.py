@@ -34,9 +34,8 @@ def read_examples(paths: Sequence[str], *, skip: int = 0) -> Iterator[tuple[tf.t
     """
     for path in paths:
         number = skip
-        compression = "GZIP" if path.endswith(".gz") else ""
         try:
-            for serialized in tf.data.TFRecordDataset(path, compression).skip(skip):
+            for serialized in _records_of(path).skip(skip):
                 location = f"{path}, record {number}"
                 try:
                     yield tf.train.Example.FromString(serialized.numpy()), location
@@ -51,6 +50,10 @@ def read_examples(paths: Sequence[str], *, skip: int = 0) -> Iterator[tuple[tf.t
             raise InputError(
                 f"{path} cannot be read at record {number}: {error.message}"
             ) from error
+
+
+def _records_of(path: str) -> tf.data.Dataset:
+    return tf.data.TFRecordDataset(path, "GZIP" if path.endswith(".gz") else "")
 
 
 def check_files(
@@ -102,10 +105,9 @@ def check_files(
 
 def _good_records(path: str, parse: Callable[[tf.Tensor], object]) -> int:
     """How many records a file begins with that the parser takes; in whole batches."""
-    compression = "GZIP" if path.endswith(".gz") else ""
     good = 0
     try:
-        for batch in tf.data.TFRecordDataset(path, compression).batch(_BATCH_SIZE):
+        for batch in _records_of(path).batch(_BATCH_SIZE):
             parse(batch)
             good += len(batch)
     except tf.errors.OpError:

@@ -26,7 +26,7 @@ def chosen_batching(experiment: ExperimentConfig, task: Task, config: BertConfig
     runtime = experiment.runtime
     chosen = experiment.data.batching
     if not chosen:
-        if _needs_one_shape(runtime) or runtime.strategy != "one_device":
+        if _packs_in_one_shape(runtime):
             # Such batches have the same records on any devices; packed ones have not.
             return "padded"
         return task.batching if can_pack(config) or task.batching != "packed" else "bucketed"
@@ -43,6 +43,11 @@ def chosen_batching(experiment: ExperimentConfig, task: Task, config: BertConfig
 
 def _needs_one_shape(runtime: RuntimeConfig) -> bool:
     return runtime.strategy == "tpu" or runtime.jit_compile
+
+
+def _packs_in_one_shape(runtime: RuntimeConfig) -> bool:
+    """Whether packed batches all have the same rows: their number must divide among replicas."""
+    return _needs_one_shape(runtime) or runtime.strategy != "one_device"
 
 
 class InputPipeline:
@@ -72,11 +77,8 @@ class InputPipeline:
         self._batching = chosen_batching(experiment, data.task, config)
         self._batch_size = batch_size
         self._num_replicas = num_replicas
-        runtime = experiment.runtime
         self._static_rows: static_packing.BatchShape | None = None
-        if self._batching == "packed" and (
-            _needs_one_shape(runtime) or runtime.strategy != "one_device"
-        ):
+        if self._batching == "packed" and _packs_in_one_shape(experiment.runtime):
             self._static_rows = self._shape_of_rows()
 
     @property
@@ -118,12 +120,12 @@ class InputPipeline:
                 self._batch_size,
                 start_step * self._batch_size,
             )
-        if self._batching == "packed" and not self._static_rows:
-            token_features = self._data.task.token_features
-            dataset = dataset.map(
-                lambda batch: packing.pack_batch(batch, token_features),
-                num_parallel_calls=tf.data.AUTOTUNE,
-            )
+            if self._batching == "packed":
+                token_features = self._data.task.token_features
+                dataset = dataset.map(
+                    lambda batch: packing.pack_batch(batch, token_features),
+                    num_parallel_calls=tf.data.AUTOTUNE,
+                )
         options = tf.data.Options()
         # Each worker takes its part of every global batch, so all together see one order.
         options.experimental_distribute.auto_shard_policy = (

@@ -97,13 +97,13 @@ class TrainingModel(tf_keras.Model):
         values = {name: tf.math.divide_no_nan(sums[name], weights[name]) for name in sums}
         loss = tf.add_n([values[name] for name in self._objective.losses])
 
-        overflows = tf.constant(False)
+        can_lower_scale = tf.constant(False)
         if isinstance(self.optimizer, tf_keras.mixed_precision.LossScaleOptimizer):
             gradients = self.optimizer.get_unscaled_gradients(gradients)
-            # While it can lower the scale, the optimizer itself leaves out such a step, and does.
-            overflows = self.optimizer.loss_scale > 1.0
+            # The optimizer then leaves out a step that overflows, and lowers the scale, by itself.
+            can_lower_scale = self.optimizer.loss_scale > 1.0
         norm = tf.linalg.global_norm(gradients)
-        finite = tf.math.is_finite(loss) & (tf.math.is_finite(norm) | overflows)
+        finite = tf.math.is_finite(loss) & (tf.math.is_finite(norm) | can_lower_scale)
         if self._max_grad_norm > 0:
             scale = self._max_grad_norm / tf.maximum(norm, self._max_grad_norm)
             gradients = [gradient * tf.cast(scale, gradient.dtype) for gradient in gradients]

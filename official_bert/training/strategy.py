@@ -108,15 +108,12 @@ def visible_devices() -> Visible:
     Raises:
         InputError: TF_CONFIG is not what TensorFlow reads.
     """
+    cpu = tf.config.list_physical_devices("CPU")[0]
     return Visible(
         gpus=len(tf.config.list_physical_devices("GPU")),
-        cpus=len(tf.config.get_logical_device_configuration(_first_cpu()) or [None]),
+        cpus=len(tf.config.get_logical_device_configuration(cpu) or [None]),
         workers=num_workers(os.environ.get("TF_CONFIG", "")),
     )
-
-
-def _first_cpu() -> tf.config.PhysicalDevice:
-    return tf.config.list_physical_devices("CPU")[0]
 
 
 def num_workers(tf_config: str) -> int:
